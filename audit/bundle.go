@@ -9,8 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"iter"
+	"math"
 	"slices"
 )
 
@@ -119,8 +121,7 @@ func WriteBundle(ctx context.Context, w io.Writer, s Snapshot, key string) error
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	end, _ := json.Marshal(bundleEnd{hex.EncodeToString(sum.Sum(nil))})
-	_, err := w.Write(append(end, '\n'))
+	_, err := w.Write(endLine(sum))
 	return err
 }
 
@@ -128,29 +129,37 @@ func WriteBundle(ctx context.Context, w io.Writer, s Snapshot, key string) error
 // it is proven.
 type contents struct {
 	Key   string // as the file states it: whoever made it chose it
-	items []Item
-	of    map[string][]int // the items of each session
+	items []Item // of a Part
+	of    map[string][]placed
 	blobs []Blob
+	file  io.ReaderAt // of a Bundle, nil for a Part
 }
 
-// Bundle is a log that was read from a bundle: a Snapshot for Verify, and what a replay
-// asks of a store. Nothing of it is proven before Verify proved it.
+// placed is where an item is: in the file, and in the log or the part.
+type placed struct {
+	at       int64
+	index, n uint32
+}
+
+// Bundle is a log in a bundle: a Snapshot for Verify, and what a replay asks of a store. Nothing of it is
+// proven before Verify proved it. Its records are read from the file when they are asked for, so
+// it takes some 16 bytes for each, and its blobs.
 type Bundle struct {
 	contents
 	checkpoints [][]byte
 	tree        Tree
-	hashes      []Hash
+	first, end  int64 // where its records are in the file
 }
 
-// fileLines are those of a bundle before its last, of which that is the digest.
+// fileLines are those of a part before its last, of which that is the digest.
 type fileLines [][]byte
 
 func openLines(b []byte) (fileLines, bool) {
 	cut := bytes.LastIndexByte(bytes.TrimSuffix(b, []byte{'\n'}), '\n') + 1
 	body, tail := b[:cut], b[cut:]
-	sum := sha256.Sum256(body)
-	end, _ := json.Marshal(bundleEnd{hex.EncodeToString(sum[:])})
-	return bytes.SplitAfter(body, []byte{'\n'}), bytes.Equal(tail, append(end, '\n'))
+	sum := sha256.New()
+	sum.Write(body)
+	return bytes.SplitAfter(body, []byte{'\n'}), bytes.Equal(tail, endLine(sum))
 }
 
 func (l *fileLines) next(to any) bool {
@@ -163,47 +172,78 @@ func (l *fileLines) next(to any) bool {
 }
 
 func (c *contents) add(it Item) {
-	c.of[it.Session] = append(c.of[it.Session], len(c.items))
+	c.of[it.Session] = append(c.of[it.Session], placed{index: uint32(len(c.items)), n: uint32(min(it.N, math.MaxUint32))})
 	c.items = append(c.items, it)
 }
 
-// ReadBundle reads a bundle. The error is ErrBundle where it is none or was cut or
-// changed.
-func ReadBundle(b []byte) (*Bundle, error) {
-	bad := func(what string) (*Bundle, error) { return nil, fmt.Errorf("%w: %s", ErrBundle, what) }
-	lines, ok := openLines(b)
-	if !ok {
-		return bad("its digest is of other bytes")
+// endLength is how long the last line of a bundle is.
+var endLength = int64(len(endLine(sha256.New())))
+
+// endLine is the last line behind bytes of that digest.
+func endLine(sum hash.Hash) []byte {
+	end, _ := json.Marshal(bundleEnd{hex.EncodeToString(sum.Sum(nil))})
+	return append(end, '\n')
+}
+
+// OpenBundle reads through a bundle of so many bytes, which have to stay there. The error is ErrBundle where
+// it is none or was cut or changed.
+func OpenBundle(file io.ReaderAt, size int64) (*Bundle, error) {
+	b := &Bundle{contents: contents{of: map[string][]placed{}, file: file}, end: size - endLength}
+	if what := b.read(); what != "" {
+		return nil, fmt.Errorf("%w: %s", ErrBundle, what)
+	}
+	return b, nil
+}
+
+// read says what is wrong with the file.
+func (b *Bundle) read() string {
+	sum, last := sha256.New(), make([]byte, endLength)
+	if b.end < 0 {
+		return "it is too short"
+	}
+	if _, err := io.Copy(sum, io.NewSectionReader(b.file, 0, b.end)); err != nil {
+		return "it cannot be read"
+	}
+	if n, _ := b.file.ReadAt(last, b.end); n < len(last) || !bytes.Equal(last, endLine(sum)) {
+		return "its digest is of other bytes"
+	}
+	in := bufio.NewReaderSize(io.NewSectionReader(b.file, 0, b.end), 64<<10)
+	at, behind := int64(0), int64(0)
+	next := func(to any) bool {
+		line, err := in.ReadBytes('\n')
+		at, behind = behind, behind+int64(len(line))
+		return err == nil && readLine(line, to)
 	}
 	var head bundleHead
-	if !lines.next(&head) || head.Bundle != 1 || head.Size < 0 || head.Blobs < 0 || head.Size+int64(head.Blobs) != int64(len(lines)-1) {
-		return bad("its first line is not that of this version, or lines are missing")
+	if !next(&head) || head.Bundle != 1 || head.Size < 0 || head.Blobs < 0 || head.Size > math.MaxUint32 {
+		return "its first line is not that of this version"
 	}
-	out := &Bundle{contents: contents{Key: head.Key, of: map[string][]int{}}}
+	b.Key = head.Key
 	for _, c := range head.Checkpoints {
-		out.checkpoints = append(out.checkpoints, []byte(c))
+		b.checkpoints = append(b.checkpoints, []byte(c))
 	}
 	for range head.Blobs {
 		var blob bundleBlob
-		if !lines.next(&blob) {
-			return bad("a blob cannot be read")
+		if !next(&blob) {
+			return "a blob cannot be read"
 		}
-		out.blobs = append(out.blobs, Blob{Sum(blob.Blob), blob.Blob})
+		b.blobs = append(b.blobs, Blob{Sum(blob.Blob), blob.Blob})
 	}
+	b.first = behind
 	for i := range head.Size {
 		var line bundleRecord
-		if !lines.next(&line) {
-			return bad(fmt.Sprintf("record %d cannot be read", i))
+		ok := next(&line)
+		it, _, is := line.item(i)
+		if !ok || !is || it.N > math.MaxUint32 {
+			return fmt.Sprintf("record %d cannot be read", i)
 		}
-		it, _, ok := line.item(i)
-		if !ok {
-			return bad(fmt.Sprintf("record %d cannot be read", i))
-		}
-		it.Hashes = out.tree.Append(it.Leaf)
-		out.hashes = append(out.hashes, it.Hashes...)
-		out.add(it)
+		b.tree.Append(it.Leaf)
+		b.of[it.Session] = append(b.of[it.Session], placed{at, uint32(i), uint32(it.N)})
 	}
-	return out, nil
+	if behind != b.end {
+		return "there are more lines than it says"
+	}
+	return ""
 }
 
 // Size and Root are those of the records that are there.
@@ -214,7 +254,33 @@ func (b *Bundle) Root() Hash { return b.tree.Root() }
 
 // Scan yields them in log order.
 func (b *Bundle) Scan(_ context.Context, from int64) iter.Seq2[Item, error] {
-	return withoutErrors(b.items[min(max(from, 0), int64(len(b.items))):])
+	return func(yield func(Item, error) bool) {
+		in := bufio.NewReaderSize(io.NewSectionReader(b.file, b.first, b.end-b.first), 64<<10)
+		tree := Tree{}
+		for i := range b.Size() {
+			it, err := nextItem(in, i)
+			if err == nil {
+				it.Hashes = tree.Append(it.Leaf)
+			}
+			if i >= from && !yield(it, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// nextItem reads a record of a file that was a bundle.
+func nextItem(in *bufio.Reader, index int64) (Item, error) {
+	raw, err := in.ReadBytes('\n')
+	var line bundleRecord
+	if err == nil {
+		err = json.Unmarshal(raw, &line)
+	}
+	it, _, ok := line.item(index)
+	if err == nil && !ok {
+		err = ErrBundle
+	}
+	return it, err
 }
 
 // Checkpoints yields the checkpoints in the order in which they stand there.
@@ -227,12 +293,19 @@ func (b *Bundle) Blobs(context.Context) iter.Seq2[Blob, error] { return withoutE
 
 // ReadHashes returns stored hashes of the tree.
 func (b *Bundle) ReadHashes(indexes []int64) ([]Hash, error) {
-	out := make([]Hash, len(indexes))
-	for i, at := range indexes {
-		if at < 0 || at >= int64(len(b.hashes)) {
-			return nil, ErrNotFound
+	out, found := make([]Hash, len(indexes)), 0
+	for it, err := range b.Scan(context.Background(), 0) {
+		if err != nil {
+			return nil, err
 		}
-		out[i] = b.hashes[at]
+		for i, x := range indexes {
+			if n := StoredNode(x); n.Leaf == it.Index && n.Level < len(it.Hashes) {
+				out[i], found = it.Hashes[n.Level], found+1
+			}
+		}
+	}
+	if found < len(indexes) {
+		return nil, ErrNotFound
 	}
 	return out, nil
 }
@@ -253,8 +326,18 @@ func (c *contents) Blob(_ context.Context, name Digest) ([]byte, error) {
 // Read yields the items of a session from a number on.
 func (c *contents) Read(_ context.Context, session string, from uint64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		for _, i := range c.of[session] {
-			if it := c.items[i]; it.N >= from && !yield(it, nil) {
+		for _, p := range c.of[session] {
+			if uint64(p.n) < from {
+				continue
+			}
+			var it Item
+			var err error
+			if c.file == nil {
+				it = c.items[p.index]
+			} else {
+				it, err = nextItem(bufio.NewReaderSize(io.NewSectionReader(c.file, p.at, math.MaxInt64-p.at), 4<<10), int64(p.index))
+			}
+			if !yield(it, err) || err != nil {
 				return
 			}
 		}
@@ -263,8 +346,8 @@ func (c *contents) Read(_ context.Context, session string, from uint64) iter.Seq
 
 // Value returns the bytes of one value.
 func (c *contents) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
-	for it := range c.Read(ctx, session, n) {
-		if v, ok := it.Value(name); ok && it.N == n {
+	for it, err := range c.Read(ctx, session, n) {
+		if v, ok := it.Value(name); err == nil && ok && it.N == n {
 			return v, nil
 		}
 		break

@@ -172,7 +172,7 @@ func ReadPart(b []byte) (*Part, error) {
 	if !ok {
 		return bad("its digest is of other bytes")
 	}
-	p := &Part{contents: contents{of: map[string][]int{}}}
+	p := &Part{contents: contents{of: map[string][]placed{}}}
 	if !lines.next(&p.head) || p.head.Bundle != 2 || p.head.Blobs < 0 || p.head.Records < 0 || p.head.Blobs+p.head.Records != len(lines)-2 {
 		return bad("its first line is not that of this version, or lines are missing")
 	}

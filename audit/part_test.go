@@ -101,7 +101,7 @@ func TestPartOfALongerLog(t *testing.T) {
 	if IsPart(bundled(t, m, key)) {
 		t.Error("a whole log is a part")
 	}
-	if _, err := ReadBundle(before); !errors.Is(err, ErrBundle) {
+	if _, err := readBundle(before); !errors.Is(err, ErrBundle) {
 		t.Errorf("a part is read as a whole log: %v", err)
 	}
 }

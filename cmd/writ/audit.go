@@ -249,9 +249,9 @@ func readCheckpoint(c *cobra.Command, file string, v note.Verifier) (msg []byte,
 }
 
 // verifyBundle is verify of what writ audit export wrote of a whole log.
-func verifyBundle(c *cobra.Command, file string, raw []byte, key string, against []string) (*verifyReport, error) {
+func verifyBundle(c *cobra.Command, file string, in *io.SectionReader, key string, against []string) (*verifyReport, error) {
 	ctx := c.Context()
-	b, err := audit.ReadBundle(raw)
+	b, err := audit.OpenBundle(in, in.Size())
 	if err != nil {
 		return nil, cli.Fail(cli.ExitData, "writ audit export -o FILE", "%w", err)
 	}

@@ -111,15 +111,26 @@ func verifyBundles(c *cobra.Command, names []string, key string, against []strin
 	sum := &verifyReport{Report: &audit.Report{}}
 	var verifier note.Verifier
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
+		f, err := os.Open(file)
 		if err != nil {
 			return nil, unread
 		}
-		if !audit.IsPart(raw) {
+		defer f.Close()
+		in, err := seekable(f)
+		if err != nil {
+			return nil, unread
+		}
+		start := make([]byte, 64)
+		n, _ := in.ReadAt(start, 0)
+		if !audit.IsPart(start[:n]) {
 			if len(files) == 1 {
-				return verifyBundle(c, file, raw, key, against)
+				return verifyBundle(c, file, in, key, against)
 			}
 			return nil, cli.Fail(cli.ExitData, "writ audit verify --bundle FILE", "%s is no part of a log: it is checked by itself", cli.Printable(file))
+		}
+		raw, err := io.ReadAll(in)
+		if err != nil {
+			return nil, unread
 		}
 		p, err := audit.ReadPart(raw)
 		if err != nil {
@@ -165,6 +176,17 @@ func verifyBundles(c *cobra.Command, names []string, key string, against []strin
 	}
 	sum.Size, sum.Root, sum.OK = top.Size, top.Root, sum.Skipped == 0
 	return sum, nil
+}
+
+// seekable is a file to be read at any place: of a pipe all that comes.
+func seekable(f *os.File) (*io.SectionReader, error) {
+	if fi, err := f.Stat(); err != nil {
+		return nil, err
+	} else if fi.Mode().IsRegular() {
+		return io.NewSectionReader(f, 0, fi.Size()), nil
+	}
+	b, err := io.ReadAll(f)
+	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))), err
 }
 
 func verifyPart(ctx context.Context, p *audit.Part, v note.Verifier) (*verifyReport, error) {

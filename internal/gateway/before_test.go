@@ -21,7 +21,7 @@ func TestRecordsOfBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := audit.ReadBundle(raw)
+	b, err := audit.OpenBundle(bytes.NewReader(raw), int64(len(raw)))
 	if err != nil {
 		t.Fatal(err)
 	}
