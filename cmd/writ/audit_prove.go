@@ -310,7 +310,7 @@ func (r *proofReport) print(w io.Writer) {
 		if p.Kind == audit.KindRedact {
 			fmt.Fprintf(w, "ok: that the values of session %s were taken out of the log stands, by record %s of %s, at index %d of %s", cli.OneLine(strings.Split(p.ID, "/")[0], 80), p.ID, p.Time.Format(time.RFC3339), p.Index, log)
 		} else if i == 0 {
-			fmt.Fprintf(w, "ok: decision %s of %s (%s, %s", p.ID, p.Time.Format(time.RFC3339), cli.OneLine(p.Tool, 120), cli.OneLine(p.Status, 20))
+			fmt.Fprintf(w, "ok: decision %s of %s (%s, %s", p.ID, p.Time.Format(time.RFC3339), cli.OneLine(p.Tool, 120), story.Word(p.Status, p.Reason))
 			when(w, p.Reason != "", ", %s", cli.OneLine(p.Reason, 60))
 			when(w, p.Shadow, ", and shadow mode let it pass")
 			fmt.Fprintf(w, ") stands at index %d of %s", p.Index, log)

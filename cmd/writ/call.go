@@ -16,6 +16,7 @@ import (
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -176,7 +177,7 @@ func printSaid(w io.Writer, said string) {
 // printRefusal says what was refused, why, and what would make it pass.
 func printRefusal(w io.Writer, o *writ.Outcome, ran *cobra.Command) {
 	r := o.Rejection
-	fmt.Fprintln(w, coloured(w, "31", fmt.Sprintf("refused: %s (%s)", r.Code, r.Reason)))
+	fmt.Fprintln(w, coloured(w, "31", fmt.Sprintf("%s: %s (%s)", story.Word(string(o.Status), string(r.Reason)), r.Code, r.Reason)))
 	for _, f := range r.Failures {
 		need := cli.OneLine(steps(ran, f.Need), 600)
 		if f.Pointer != "" {

@@ -121,6 +121,9 @@ const (
 // rows than the screen, and nobody may answer by it alone.
 func (q *Shown) Whole(columns, rows int) (message string, ok bool) {
 	var b strings.Builder
+	if columns <= 0 {
+		columns = width
+	}
 	q.Print(&b, columns)
 	if rows <= 0 {
 		rows = height
@@ -131,14 +134,11 @@ func (q *Shown) Whole(columns, rows int) (message string, ok bool) {
 	return b.String(), fits(q.Arguments) && fits(q.Answers) && strings.Count(b.String(), "\n") < rows
 }
 
-// Print shows a question to a person on so many columns, 0 where nobody knows: the call,
-// then each value that he would stand for, with where it was seen, as what he sees last.
+// Print shows a question to a person on so many columns, in whole lines where that is 0,
+// as in a pipe: the call, then each value that he would stand for, with where it was seen, as what he sees last.
 // Everything of it is somebody else's: escaped, and behind a bar wherever it goes on in
 // another row, so that nobody draws a question of his own.
 func (q *Shown) Print(w io.Writer, columns int) {
-	if columns <= 0 {
-		columns = width
-	}
 	theirs := func(label, words string) { fmt.Fprintln(w, text.Rows(label, text.Gaps(words), columns)) }
 	theirs("May the agent do this?   ", fmt.Sprintf("%s · %s   (%s, session %s)", text.OneLine(q.Server, 40), text.OneLine(q.Tool, 130), q.ID, text.OneLine(q.Session, 40)))
 	theirs("  arguments  ", text.OneLine(q.Arguments, maxWhole))

@@ -18,3 +18,20 @@ func TestRepeatNamesWhatWasDone(t *testing.T) {
 		t.Error(b.String())
 	}
 }
+
+// TestPrintBreaksRows: on a terminal what somebody else wrote goes on behind a bar; in a
+// pipe each line is whole, so that an id in it can be found.
+func TestPrintBreaksRows(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	q := approval.Shown{Question: approval.Question{Session: "s_a"}, Values: []approval.ShownValue{{Value: long}}}
+	for columns, want := range map[int]bool{0: true, 80: false} {
+		var b strings.Builder
+		q.Print(&b, columns)
+		if strings.Contains(b.String(), long) != want {
+			t.Errorf("%d columns: %s", columns, b.String())
+		}
+	}
+	if message, _ := q.Whole(0, 0); strings.Contains(message, long) {
+		t.Error("a client is asked on rows that it may break itself")
+	}
+}

@@ -76,9 +76,20 @@ func Of(rec *audit.Record) (d Line, ok bool) {
 		Status: data.Status, Code: data.Code, Reason: data.Reason, Shadow: data.Shadow}, true
 }
 
+// Word says to a person what a decision came to: accepted, asked or refused.
+func Word(status, reason string) string {
+	switch {
+	case status != string(writ.Rejected):
+		return "accepted"
+	case reason == string(writ.ApprovalPending):
+		return "asked"
+	}
+	return "refused"
+}
+
 // PrintLine prints it, and escapes what others wrote.
 func (d *Line) PrintLine(w io.Writer) {
-	fmt.Fprintf(w, "%s  %s  %-11s  %s", d.Time.Format(time.RFC3339), d.ID, d.Status, text.OneLine(d.Tool, 80))
+	fmt.Fprintf(w, "%s  %s  %-8s  %s", d.Time.Format(time.RFC3339), d.ID, Word(d.Status, d.Reason), text.OneLine(d.Tool, 80))
 	when(w, d.Reason != "", "  %s", text.OneLine(d.Reason, 60))
 	when(w, d.Shadow, "  (shadow: it passed)")
 	when(w, d.UnderWay, "  (under way)")
@@ -243,7 +254,7 @@ func (d *Explained) Print(w io.Writer) {
 			when(w, i == 0, "  %s\n", text.OneLine(s, 2000))
 		}
 	}
-	when(w, d.Decision == nil, "  %s %s: the details were erased\n", d.Status, d.Reason)
+	when(w, d.Decision == nil, "  %s %s: the details were erased\n", Word(d.Status, d.Reason), d.Reason)
 	switch r := d.Result; {
 	case d.Anyway != "":
 		fmt.Fprintf(w, "  its person let it pass where the client asked: it ended %s, and vouches for nothing\n", text.OneLine(d.Anyway, 20))

@@ -72,3 +72,18 @@ func TestEvidence(t *testing.T) {
 		}
 	}
 }
+
+// TestWord: what a decision came to, in the words of the console.
+func TestWord(t *testing.T) {
+	for _, c := range [][3]string{
+		{"accepted", "", "accepted"},
+		{"transformed", "", "accepted"},
+		{"rejected", "provenance.unseen", "refused"},
+		{"rejected", "approval.pending", "asked"},
+		{"rejected", "approval.refused", "refused"},
+	} {
+		if got := Word(c[0], c[1]); got != c[2] {
+			t.Errorf("%s, %s: %s, want %s", c[0], c[1], got, c[2])
+		}
+	}
+}
