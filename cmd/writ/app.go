@@ -36,13 +36,36 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// commands lists the subcommands in the order help shows them.
+// commands are the subcommands, by what a person wants to do.
 func commands() []*cobra.Command {
-	return []*cobra.Command{
-		connectCommand(), disconnectCommand(), statusCommand(),
-		serveCommand(), runCommand(), initCommand(), checkCommand(), toolsCommand(), callCommand(),
-		askCommand(), groundCommand(),
-		consoleCommand(), approveCommand(), watchCommand(), reloadCommand(), loginCommand(), logoutCommand(), grownCommand(), learnCommand(), clientCommand(), hookCommand(), sessionCommand(), placesCommand(), auditCommand(), memoryCommand(), evaluationCommand(), versionCommand(), manualCommand(), exampleServerCommand(),
+	var all []*cobra.Command
+	for _, g := range []struct {
+		id       string
+		commands []*cobra.Command
+	}{
+		{"begin", []*cobra.Command{connectCommand(), disconnectCommand(), statusCommand(), loginCommand(), logoutCommand()}},
+		{"answer", []*cobra.Command{watchCommand(), approveCommand(), consoleCommand(), learnCommand(), grownCommand()}},
+		{"look", []*cobra.Command{auditCommand(), sessionCommand(), placesCommand(), memoryCommand()}},
+		{"policy", []*cobra.Command{initCommand(), checkCommand(), toolsCommand(), callCommand(), reloadCommand()}},
+		{"run", []*cobra.Command{serveCommand(), runCommand(), clientCommand(), hookCommand()}},
+		{"", []*cobra.Command{askCommand(), groundCommand(), evaluationCommand(), versionCommand(), manualCommand(), exampleServerCommand()}},
+	} {
+		for _, c := range g.commands {
+			c.GroupID = g.id
+		}
+		all = append(all, g.commands...)
+	}
+	return all
+}
+
+// groups are the headings of help, in its order.
+func groups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: "begin", Title: "Put it in front of what you have:"},
+		{ID: "answer", Title: "Answer, and be asked less:"},
+		{ID: "look", Title: "See what was done and what is remembered:"},
+		{ID: "policy", Title: "Write a policy and try it:"},
+		{ID: "run", Title: "Run it yourself:"},
 	}
 }
 

@@ -52,6 +52,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	root.AddGroup(groups()...)
 	root.AddCommand(commands()...)
 	acceptsRollback(root)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
