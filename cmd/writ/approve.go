@@ -195,7 +195,7 @@ func kept(out io.Writer, lines []policy.Grown) {
 	for _, g := range lines {
 		theirs(out, "from now on: ", grownLine(g), 0)
 	}
-	when(out, len(lines) > 0, "writ grown list --config FILE shows it, and writ grown remove takes it back\n")
+	when(out, len(lines) > 0, "writ grown shows it, and writ grown remove takes it back\n")
 }
 
 // readAnswer reads y, f or n; anything else is no answer, and a yes to a call that was

@@ -40,10 +40,7 @@ func auditReplay() *cobra.Command {
 			if fi, err := os.Stat(f.policy); err == nil && fi.IsDir() {
 				f.policy = filepath.Join(f.policy, "policy.yaml")
 			}
-			if f.policy == "" && f.config == "" {
-				return cli.Fail(cli.ExitUsage, "writ audit replay --policy FILE", "--policy or --config is needed")
-			}
-			p, _, err := f.grown()
+			p, _, err := f.grown(c.Context())
 			if err != nil {
 				return err
 			}
@@ -85,7 +82,7 @@ func (r *replayed) printNotes(w io.Writer) {
 	when(w, r.Undone > 0, "%s made and would be refused: what came of it counts for nothing in what follows\n", cli.Number(r.Undone, "call was", "calls were"))
 	when(w, r.Assumed > 0, "%s made and would wait for a person: his yes is assumed in what follows\n", cli.Number(r.Assumed, "call was", "calls were"))
 	when(w, r.Untried > 0, "%s not made and would pass: what would have come of it is not known\n", cli.Number(r.Untried, "call was", "calls were"))
-	r.leftOut.print(w)
+	r.leftOut.print(w, r.Elsewhere)
 }
 
 func fates(n learn.Count) string {

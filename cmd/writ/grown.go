@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,14 +12,19 @@ import (
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/policy"
 )
 
 func grownCommand() *cobra.Command {
-	return group("grown", "List what was allowed from now on, and take it back",
-		"What a person allowed from now on stands in a file of its own beside the policy, a line each, and\n"+
-			"is read behind it. A gateway that runs takes a change at the next writ reload.",
-		grownList(), grownRemove())
+	c := grownList()
+	c.Use, c.Short = "grown", "List what was allowed from now on, and take it back"
+	c.Long = "What a person allowed from now on stands in a file of its own beside the policy, a line each, and\n" +
+		"is read behind it. A gateway that runs takes a change at the next writ reload. Where neither\n" +
+		"--config nor --policy says which policy is meant, it is that of the client that is connected, or of\n" +
+		"the gateway that runs."
+	c.AddCommand(grownList(), grownRemove())
+	return c
 }
 
 func grownList() *cobra.Command {
@@ -26,7 +32,7 @@ func grownList() *cobra.Command {
 	c := f.take(&cobra.Command{
 		Use: "list", Short: "List the lines, with their numbers", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, _, err := f.grown()
+			p, _, err := f.grown(c.Context())
 			if err != nil {
 				return err
 			}
@@ -51,7 +57,7 @@ func grownRemove() *cobra.Command {
 			if err != nil || n < 1 {
 				return cli.Fail(cli.ExitUsage, "writ grown list", "the number of a line")
 			}
-			p, at, err := f.grown()
+			p, at, err := f.grown(c.Context())
 			if err != nil {
 				return err
 			}
@@ -77,10 +83,20 @@ func grownRemove() *cobra.Command {
 	return c
 }
 
-// grown reads the policy that is meant, and says where it stands.
-func (f *flags) grown() (*policy.Policy, string, error) {
+// grown reads the policy that is meant, and says where it stands: where nobody said which,
+// that of the one configuration that is in use.
+func (f *flags) grown(ctx context.Context) (*policy.Policy, string, error) {
 	if f.policy == "" && f.config == "" {
-		return nil, "", cli.Fail(cli.ExitUsage, "writ grown list --config writ.yaml", "--config or --policy is needed")
+		used, err := f.inUse(ctx)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case len(used) == 0:
+			return nil, "", cli.Fail(cli.ExitUsage, "the same command with --config writ.yaml", "no client is connected and no gateway runs by a configuration: --config or --policy is needed")
+		case len(used) > 1:
+			return nil, "", cli.Fail(cli.ExitUsage, "the same command with --config "+private.Quote(used[0]), "several configurations are in use, and --config says which: %s", strings.Join(used, ", "))
+		}
+		f.config = used[0]
 	}
 	if f.policy == "" {
 		c, p, err := config.LoadOnly(f.config, "")
@@ -94,6 +110,30 @@ func (f *flags) grown() (*policy.Policy, string, error) {
 		return nil, "", config.Invalid(err)
 	}
 	return p, f.policy, nil
+}
+
+// inUse are the configuration files of the clients that are connected, and of the gateways
+// that run on the state directory.
+func (f *flags) inUse(ctx context.Context) (used []string, err error) {
+	places, err := foundPlaces()
+	if err != nil {
+		return nil, err
+	}
+	add := func(file string) {
+		if file != "" && !slices.Contains(used, file) {
+			used = append(used, file)
+		}
+	}
+	for _, p := range places {
+		add(p.status().Config)
+	}
+	if _, err := existingState(f.state); err == nil {
+		running, _ := f.running(ctx)
+		for _, g := range running {
+			add(g.Config)
+		}
+	}
+	return used, nil
 }
 
 // regrow gives a policy that no gateway of this process has in force lines more, or takes

@@ -32,7 +32,7 @@ type leftOut struct {
 	Older    int `json:"left_out_older"`    // than the newest that are read
 }
 
-func (l *leftOut) print(w io.Writer) {
+func (l *leftOut) print(w io.Writer, elsewhere int) {
 	var parts []string
 	for _, p := range []struct {
 		n   int
@@ -41,6 +41,7 @@ func (l *leftOut) print(w io.Writer) {
 		{l.Older, "older than the newest " + strconv.Itoa(mostSessions)},
 		{l.Redacted, "redacted"},
 		{l.Other, "of another engine, or of a policy that is none any more"},
+		{elsewhere, "of servers that the policy does not name"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.why))
@@ -62,7 +63,7 @@ func learnCommand() *cobra.Command {
 			"found is listed. The newest 100 sessions are read, of a log that verifies.",
 		Example: "  writ learn --config writ.yaml\n  writ learn --config writ.yaml --since 72h --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, at, err := f.grown()
+			p, at, err := f.grown(c.Context())
 			if err != nil {
 				return err
 			}
@@ -88,7 +89,7 @@ func learnCommand() *cobra.Command {
 			}
 			out := c.OutOrStdout()
 			printTrial(out, r)
-			left.print(out)
+			left.print(out, r.Elsewhere)
 			asks := !f.dry && ownTerminal(c.InOrStdin(), out) != nil
 			if !asks {
 				for i := range r.Fields {

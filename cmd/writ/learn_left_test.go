@@ -26,7 +26,7 @@ func TestRecordedOlder(t *testing.T) {
 		t.Errorf("%d sessions, left out %+v, %v", len(all), left, err)
 	}
 	var said strings.Builder
-	left.print(&said)
+	left.print(&said, 0)
 	if said.String() != "sessions left out: 1 older than the newest 100\n" {
 		t.Error(said.String())
 	}

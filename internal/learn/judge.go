@@ -167,6 +167,26 @@ func (r *rules) again(s *Session, at *standing, tell seen) (n Count, session *ga
 	return n, session
 }
 
+// of are the sessions that a policy has something to say of, and how many others there
+// are: those whose calls all went to servers that it does not name.
+func of(p *policy.Policy, all []*Session) (out []*Session, elsewhere int) {
+	for _, s := range all {
+		here, away := false, false
+		for _, step := range s.Steps {
+			if step.Call != nil && step.Call.Input.Call.Server != "" {
+				knows := p.Knows(step.Call.Input.Call.Server)
+				here, away = here || knows, away || !knows
+			}
+		}
+		if away && !here {
+			elsewhere++
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out, elsewhere
+}
+
 // Count is what becomes of calls.
 type Count struct {
 	Passed  int `json:"passed"`

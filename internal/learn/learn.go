@@ -40,7 +40,9 @@ const maxFields = 24
 // Report is what is learned of some sessions.
 type Report struct {
 	Sessions int `json:"sessions"`
-	Calls    int `json:"calls"`
+	// Elsewhere is how many sessions more called servers alone that the policy does not name.
+	Elsewhere int `json:"elsewhere"`
+	Calls     int `json:"calls"`
 	Trial
 	// Later is After for the same work once more, in sessions that read back what these
 	// calls sent (R38), and LaterGiven that, if of each field of which it can be said a
@@ -150,7 +152,8 @@ type Edge struct {
 
 // From learns from sessions what a policy could grow by.
 func From(p *policy.Policy, sessions []*Session) *Report {
-	r := &Report{Sessions: len(sessions), Fields: []Field{}, Tools: []Tool{}}
+	sessions, elsewhere := of(p, sessions)
+	r := &Report{Sessions: len(sessions), Elsewhere: elsewhere, Fields: []Field{}, Tools: []Tool{}}
 	now := newRules(p)
 	all := observed{at: map[slot]*given{}, closed: map[string]*Field{}}
 	tools := map[string]*Tool{}

@@ -45,10 +45,12 @@ func (j Judged) same(o Judged) bool {
 
 // Replayed is what another policy would have decided on recorded sessions.
 type Replayed struct {
-	Sessions int   `json:"sessions"`
-	Calls    int   `json:"calls"`
-	Before   Count `json:"before"` // as it was recorded
-	After    Count `json:"after"`
+	Sessions int `json:"sessions"`
+	// Elsewhere is how many sessions more called servers alone that the policy does not name.
+	Elsewhere int   `json:"elsewhere"`
+	Calls     int   `json:"calls"`
+	Before    Count `json:"before"` // as it was recorded
+	After     Count `json:"after"`
 	// Otherwise are the decisions that come out otherwise, in the order of each session.
 	Otherwise []Difference `json:"otherwise"`
 	// Undone are the calls that were made and would be refused: what they answered counts
@@ -74,7 +76,8 @@ type Difference struct {
 // Replay judges recorded sessions by another policy, each folded by it from what its calls
 // answered. Whoever was asked when it was recorded is not there.
 func Replay(p *policy.Policy, sessions []*Session) *Replayed {
-	out := &Replayed{Sessions: len(sessions), Otherwise: []Difference{}}
+	sessions, elsewhere := of(p, sessions)
+	out := &Replayed{Sessions: len(sessions), Elsewhere: elsewhere, Otherwise: []Difference{}}
 	rules := newRules(p)
 	rules.recorded = true
 	for _, s := range sessions {
@@ -110,7 +113,7 @@ func Replay(p *policy.Policy, sessions []*Session) *Replayed {
 
 // Add takes in what came of other sessions.
 func (r *Replayed) Add(o *Replayed) {
-	r.Sessions, r.Calls = r.Sessions+o.Sessions, r.Calls+o.Calls
+	r.Sessions, r.Elsewhere, r.Calls = r.Sessions+o.Sessions, r.Elsewhere+o.Elsewhere, r.Calls+o.Calls
 	for _, n := range []struct{ to, of *Count }{{&r.Before, &o.Before}, {&r.After, &o.After}} {
 		n.to.Passed, n.to.Asked, n.to.Refused = n.to.Passed+n.of.Passed, n.to.Asked+n.of.Asked, n.to.Refused+n.of.Refused
 	}
