@@ -21,6 +21,7 @@ import (
 type connectedHooks struct {
 	File  string        `json:"file"`
 	Hooks clients.Hooks `json:"added"`
+	Dir   bool          `json:"dir,omitempty"` // its directory was made for it
 }
 
 // hooksChange is a change of that file.
@@ -55,7 +56,8 @@ func (p *place) planHooks(rep *connectReport, self string, state []string) (_ *h
 	} else if h.isNew = errors.Is(err, fs.ErrNotExist); !h.isNew {
 		return nil, false, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(h.File))
 	}
-	var err error
+	_, err := os.Lstat(filepath.Dir(h.File))
+	h.Dir = errors.Is(err, fs.ErrNotExist)
 	if h.after, err = h.Hooks.Add(h.before); err != nil {
 		return nil, false, cli.Fail(cli.ExitData, "", "%s: %w; nothing was changed", cli.Printable(h.File), err)
 	}
@@ -82,8 +84,12 @@ func (h *hooksChange) write() error {
 			return written(err)
 		}
 		return written(private.WriteOnce(h.File, h.after, 0o600))
-	case len(h.after) == 0 && h.Hooks.Whole:
-		return written(os.Remove(h.File)) // it was made for them
+	case len(h.after) == 0 && h.Hooks.Whole: // it was made for them
+		err := os.Remove(h.File)
+		if err == nil && h.Dir {
+			_ = os.Remove(filepath.Dir(h.File)) // which something else may be in by now
+		}
+		return written(err)
 	}
 	return replaceClient(h.File, h.before, h.after)
 }

@@ -165,26 +165,28 @@ func (w *wiring) ask(c *cobra.Command, probes []upstream.Config, state string, r
 	if len(probes) == 0 {
 		return nil, nil
 	}
-	cat, err := published(c, probes, state)
-	if err != nil && len(probes) > 1 {
-		// Which of them it is, one after another.
+	cat, down, err := published(c, probes, state)
+	if err != nil { // one cannot even be started: which
 		var good []upstream.Config
 		for _, s := range probes {
-			if _, err := published(c, []upstream.Config{s}, state); err != nil {
+			if _, _, err := published(c, []upstream.Config{s}, state); err != nil {
 				w.drop(rep, s.Name, err)
 			} else {
 				good = append(good, s)
 			}
 		}
-		if probes, err = good, nil; len(good) > 0 {
-			cat, err = published(c, good, state)
+		if len(good) == 0 {
+			return nil, nil
 		}
-	} else if err != nil {
-		w.drop(rep, probes[0].Name, err)
-		return nil, nil
+		if cat, down, err = published(c, good, state); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil || cat == nil {
-		return nil, err
+	for name, why := range down {
+		w.drop(rep, name, why)
+	}
+	if cat == nil {
+		return nil, nil
 	}
 	there, _ := config.LoadPolicy(w.policy()) // where it has faults, write says so
 	drafted := draft.Policy(cat).Servers

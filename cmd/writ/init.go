@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,7 +47,10 @@ func initCommand() *cobra.Command {
 			if _, err := os.Stat(out); err == nil {
 				return there
 			}
-			cat, err := published(c, servers, "")
+			cat, down, err := published(c, servers, "")
+			for _, name := range slices.Sorted(maps.Keys(down)) {
+				err = cmp.Or(err, down[name])
+			}
 			if err != nil {
 				return err
 			}
@@ -153,10 +158,10 @@ func changes(s draft.Server) (lines []string) {
 
 // published is what servers list, in a state that is thrown away; who signed in to one
 // of them did so in his own.
-func published(c *cobra.Command, servers []upstream.Config, theirs string) (*gate.Catalogue, error) {
+func published(c *cobra.Command, servers []upstream.Config, theirs string) (_ *gate.Catalogue, down map[string]error, _ error) {
 	state, err := os.MkdirTemp("", "writ-init-")
 	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "", "no temporary directory")
+		return nil, nil, cli.Fail(cli.ExitIO, "", "no temporary directory")
 	}
 	defer os.RemoveAll(state)
 	o := newFiles(state)
@@ -165,19 +170,24 @@ func published(c *cobra.Command, servers []upstream.Config, theirs string) (*gat
 		o.logins = logins(dir)
 	}
 	if o.policy, err = noTools(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel+4))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer stop()
-	fmt.Fprintln(c.ErrOrStderr(), "asking the servers for their tools …")
-	if err := g.Settled(c.Context()); err != nil {
-		return nil, cli.Fail(cli.ExitIO, "", "the servers did not answer: %w", err)
+	var names []string
+	for _, s := range servers {
+		names = append(names, cli.OneLine(s.Name, 40))
 	}
+	fmt.Fprintf(c.ErrOrStderr(), "asking %s for their tools; one that does not answer is waited for half a minute …\n", strings.Join(names, ", "))
+	if err := g.Settled(c.Context()); err != nil {
+		return nil, nil, cli.Fail(cli.ExitIO, "", "the servers did not answer: %w", err)
+	}
+	down = map[string]error{}
 	for n, err := range g.Failed() {
-		return nil, cli.Fail(cli.ExitIO, "", "server %s cannot be reached: %w%s", n, err, lastWords(err))
+		down[n] = cli.Fail(cli.ExitIO, "", "server %s cannot be reached: %w%s", n, err, lastWords(err))
 	}
 	cat, findings := g.Catalogue()
 	for _, fd := range findings {
@@ -185,7 +195,7 @@ func published(c *cobra.Command, servers []upstream.Config, theirs string) (*gat
 			fmt.Fprintf(c.ErrOrStderr(), "writ: %s: %s\n", cli.Printable(fd.Server), cli.Printable(fd.Message))
 		}
 	}
-	return cat, nil
+	return cat, down, nil
 }
 
 // lastWords is what a server that ended said last, in one line for a person.

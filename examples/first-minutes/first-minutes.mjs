@@ -36,7 +36,7 @@ const show = (text) => console.log(text.replaceAll(process.execPath, "node").rep
   .replaceAll(/session s_[^)]*\)/g, "session s_…)").replaceAll(/s_[a-z2-7]{16}/g, "s_…").replaceAll(/until \d\d:\d\d:\d\d, \d+ s from now/g, "until …").replaceAll(/\([^ ()]+, \d{4}-[^)]*Z\)/g, "(you, …)").replaceAll(/[\d.]+ MB/g, "… MB"));
 function run(...args) {
   const done = spawnSync(writ, args, { env, encoding: "utf8" });
-  return { ...done, text: (done.stdout + done.stderr.replace("asking the servers for their tools …\n", "")).trimEnd() };
+  return { ...done, text: (done.stdout + done.stderr.replace(/^asking .* …\n/, "")).trimEnd() };
 }
 function command(...args) {
   const done = run(...args);
@@ -126,7 +126,7 @@ else try {
   await call("tickets", "set_state", { id: "T-2043", state: "done" });
   await stop();
 
-  command("grown", "list", "--config", join(home, ".config", "writ", "cursor", "writ.yaml"));
+  command("grown");
   command("status");
   command("disconnect", "cursor", "--yes");
   show(`~/.cursor/mcp.json is as it was, to the byte: ${before.equals(readFileSync(file))}`);
