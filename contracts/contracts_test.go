@@ -19,10 +19,16 @@ var accepted = map[string][]string{
 	// The allowed directories are whoever's started the server; what write_file is sent
 	// comes back in no list, only in files.
 	"filesystem": {"lines without join", "reports as authoritative"},
+	// The sum of a text is a condition of a write, and GitHub computes it.
+	"github": {"reports as authoritative"},
+	// Slack gives each message a time of its own; the one in a reply says to which.
+	"slack": {"reports as authoritative"},
 	// git clean has no argument that says what: it always waits for a person.
 	"git": {"names no target and no selector"},
 	// Nor has cleanup of kubernetes.
 	"kubernetes": {"names no target and no selector"},
+	// A statement says itself what it deletes, and the user typed it whole.
+	"sqlite": {"names no target and no selector"},
 	// POST is how its API is asked for a search.
 	"notion": {`says "post"`},
 }
