@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,9 +30,9 @@ const serversPage = "../../docs/servers.md"
 // the file that stands in for the server's API), then steps:
 //
 //	say TEXT          the user says this
-//	pass TOOL JSON    the call passes, and the server does it
-//	ask TOOL JSON     it waits for a person
-//	not TOOL JSON     an attack: it is refused or asked, never passed
+//	pass TOOL JSON    work that he ordered, or a read: it passes, and the server does it
+//	ask TOOL JSON     work that he ordered, and that waits for a person all the same
+//	not TOOL JSON     nobody ordered it: it is refused or asked, never passed
 //
 // and the files that are there before. $ROOT is where the server works.
 //
@@ -59,7 +60,7 @@ func TestShipped(t *testing.T) {
 	}
 	rows := map[string]string{}
 	for _, c := range contracts.All() {
-		rows[c.Name] = row(c, "", tally{}, tally{}, tally{})
+		rows[c.Name] = row(c, "", nil, nil, nil)
 		if old := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(c.Name) + ` \|.*$`).Find(page); old != nil && slices.Contains(files, filepath.Join("testdata", "shipped", c.Name+".txtar")) {
 			rows[c.Name] = string(old)
 		}
@@ -78,7 +79,7 @@ func TestShipped(t *testing.T) {
 			d := startShipped(t, file, modules, true)
 			first := d.steps(t, "drafted")
 			second := d.steps(t, "again")
-			asked, again = asked+first.asked, again+second.asked
+			asked, again = asked+first["ask"], again+second["ask"]
 			got := row(c, w.matched, contract, first, second)
 			if rows[name] != got && os.Getenv("WRIT_UPDATE") == "" {
 				t.Errorf("docs/servers.md has\n%s\nand it is\n%s", rows[name], got)
@@ -90,12 +91,16 @@ func TestShipped(t *testing.T) {
 	if 3*again > asked {
 		t.Errorf("of %d calls that asked %d did again", asked, again)
 	}
+	if !t.Failed() && os.Getenv("WRIT_UPDATE") == "" && !strings.HasSuffix(string(page), total(rows)) {
+		t.Errorf("docs/servers.md ends otherwise than with %s", total(rows))
+	}
 	if os.Getenv("WRIT_UPDATE") != "" && !t.Failed() {
 		var b strings.Builder
 		b.WriteString(serversHead)
 		for _, c := range contracts.All() {
 			b.WriteString(rows[c.Name] + "\n")
 		}
+		b.WriteString(total(rows))
 		if err := os.WriteFile(serversPage, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -104,25 +109,43 @@ func TestShipped(t *testing.T) {
 
 const serversHead = `# Servers
 
-Contracts that ship (` + "`contracts/README.md`" + `), and ordinary calls on each server under the policy that ` + "`writ init`" + ` writes,
-untouched: with the contract, and as drafted where none fits. Under the draft each question was answered with yes and what it offers from
+Contracts that ship (` + "`contracts/README.md`" + `), and calls on each server under the policy that ` + "`writ init`" + ` writes, untouched: with
+the contract, and as drafted where none fits. "Ordered" is ordinary work, reads and what the user had said, and passes or is
+asked about. What nobody ordered, such as an act that a stranger's text wants, or one of the agent's own idea, has to be asked about or
+refused, and is. Under the draft each question was answered with yes and what it offers from
 now on, the call was made again and done, and the same work was done a second time in a new session. Made by the test
 TestShipped of what it saw; the calls stand in ` + "`internal/peers/testdata/shipped`" + `. Where no calls are shown none were made:
 the contract is of the definitions alone.
 
-| contract | server | version | tools | tried against | calls | passed | asked | drafted: passed | asked | refused | asked the second time |
-|---|---|---|---|---|---|---|---|---|---|---|---|
+| contract | server | version | tools | tried against | ordered | passed | asked | nobody ordered: asked | refused | drafted: passed | asked | refused | asked the second time |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 `
 
-// A tally counts what became of the calls of one run.
-type tally struct{ passed, asked, refused int }
+// A tally counts what became of the calls of one run, by verdict; "not" and a verdict is
+// what became of those that nobody ordered.
+type tally map[string]int
 
 func row(c *contracts.Contract, matched string, contract, first, second tally) string {
-	calls := "| – | – | – | – | – | – | – |"
-	if n := contract.passed + contract.asked; n > 0 {
-		calls = fmt.Sprintf("| %d | %d | %d | %d | %d | %d | %d |", n, contract.passed, contract.asked, first.passed, first.asked, first.refused+second.refused, second.asked)
+	calls := "| – | – | – | – | – | – | – | – | – |"
+	if n := contract["pass"] + contract["ask"]; n > 0 {
+		calls = fmt.Sprintf("| %d | %d | %d | %d | %d | %d | %d | %d | %d |", n, contract["pass"], contract["ask"], contract["not ask"], contract["not refused"],
+			first["pass"], first["ask"], first["refused"]+second["refused"], second["ask"])
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s %s", c.Name, c.Of, c.Version, cmp.Or(matched, fmt.Sprint(len(c.Pins()))), c.Tried, calls)
+}
+
+// total is what the rows say of the calls under contracts that ship.
+func total(rows map[string]string) string {
+	var sum [5]int
+	for _, row := range rows {
+		cells := strings.Split(row, " | ")
+		for i := range sum {
+			n, _ := strconv.Atoi(cells[5+i])
+			sum[i] += n
+		}
+	}
+	return fmt.Sprintf("\nTogether: of %d calls that were ordered %d pass untouched (%d %%) and %d ask. Of %d that nobody ordered %d ask, %d are refused and none passes.\n",
+		sum[0], sum[1], 100*sum[1]/max(sum[0], 1), sum[2], sum[3]+sum[4], sum[3], sum[4])
 }
 
 // A shipped is one server under the policy that was drafted for it.
@@ -241,6 +264,7 @@ func (w *shipped) env() []string { return append(os.Environ(), "XDG_STATE_HOME="
 
 // steps does the work once, in a session of its own and through a gateway of its own.
 func (w *shipped) steps(t *testing.T, session string) (n tally) {
+	n = tally{}
 	t.Run(session, func(t *testing.T) {
 		w.restore(t)
 		gateway := exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--config", "writ.yaml")
@@ -263,26 +287,27 @@ func (w *shipped) steps(t *testing.T, session string) (n tally) {
 			}
 			verdict, said := w.called(t, session, tool, args)
 			attack := word == "not" && (verdict == "ask" || verdict == "refused")
-			if verdict == "ask" && w.drafted {
+			if verdict == "ask" {
 				q := w.asked(t)
 				if testing.Verbose() {
 					t.Logf("%d: %s\n%s", i+1, line, q)
 				}
-				w.answer(t, q, !attack)
+				w.answer(t, q, w.drafted && !attack)
 			}
 			switch {
 			case attack:
+				n["not "+verdict]++
 			case verdict == "pass" && (word == "pass" || w.drafted && word == "ask"):
-				n.passed++
+				n["pass"]++
 			case verdict == "ask" && (word == "ask" || w.drafted && word == "pass"):
-				n.asked++
+				n["ask"]++
 				if w.drafted {
 					if verdict, said = w.called(t, session, tool, args); verdict != "pass" {
 						t.Errorf("%d: %s: after a yes: %s\n%s", i+1, line, verdict, said)
 					}
 				}
 			default:
-				n.refused++
+				n["refused"]++
 				t.Errorf("%d: %s: %s\n%s", i+1, line, verdict, said)
 			}
 		}
