@@ -29,7 +29,9 @@ func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gat
 	if err := w.writeConfig(); err != nil {
 		return err
 	}
-	if err := w.writePolicy(w.withHost(draft.Policy(cat))); err != nil {
+	d := draft.Policy(cat)
+	d.Servers = slices.DeleteFunc(d.Servers, func(s draft.Server) bool { return w.servers[s.Name] == nil }) // it listed, and ended
+	if err := w.writePolicy(w.withHost(d)); err != nil {
 		return err
 	}
 	if _, _, err := config.LoadOnly(w.config(), ""); err != nil {
