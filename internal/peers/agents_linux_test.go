@@ -274,7 +274,7 @@ func TestAgents(t *testing.T) {
 			}
 			h.disconnect(t, connected)
 			h.empty(t)
-			if out := h.says(t, binary, "audit", "verify"); !strings.Contains(out, "2 accepted, 1 rejected") {
+			if out := h.says(t, binary, "audit", "verify"); !strings.Contains(out, "2 accepted, 1 refused") {
 				t.Errorf("the log: %s", out)
 			}
 		})
@@ -346,7 +346,7 @@ func TestMcporter(t *testing.T) {
 	h.says(t, program, "daemon", "stop")
 	h.disconnect(t, connected)
 	h.empty(t)
-	if out := h.says(t, binary, "audit", "verify"); !strings.Contains(out, "2 accepted, 1 rejected") {
+	if out := h.says(t, binary, "audit", "verify"); !strings.Contains(out, "2 accepted, 1 refused") {
 		t.Errorf("the log: %s", out)
 	}
 }

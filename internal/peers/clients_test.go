@@ -46,7 +46,7 @@ func (x inbox) ends(t *testing.T) {
 	if b, err := os.ReadFile(x.notes()); err != nil || string(b) != "accepted" {
 		t.Errorf("the file holds %q %v", b, err)
 	}
-	if out := verify(t, x.state); !strings.Contains(out, "2 accepted, 1 rejected") {
+	if out := verify(t, x.state); !strings.Contains(out, "2 accepted, 1 refused") {
 		t.Errorf("the log: %s", out)
 	}
 }
