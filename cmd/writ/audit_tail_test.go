@@ -60,7 +60,7 @@ func TestTail(t *testing.T) {
 		return d
 	}
 	first := next()
-	if words := line(inWords); !strings.Contains(words, first.ID+"  rejected     example/close_ticket  provenance.unseen\n") {
+	if words := line(inWords); !strings.Contains(words, first.ID+"  refused   example/close_ticket  provenance.unseen\n") {
 		t.Error(words)
 	}
 	if first.Tool != "example/close_ticket" || first.Status != "rejected" || first.Reason != "provenance.unseen" {
@@ -74,7 +74,7 @@ func TestTail(t *testing.T) {
 	call("one", "search_tickets", `{"query":"a"}`)
 	for _, tool := range []string{"example/close_ticket", "example/search_tickets"} {
 		d, words := next(), line(inWords)
-		if d.Tool != tool || !strings.Contains(words, d.ID+"  accepted     "+tool) {
+		if d.Tool != tool || !strings.Contains(words, d.ID+"  accepted  "+tool) {
 			t.Errorf("%+v: %s", d, words)
 		}
 	}

@@ -518,7 +518,7 @@ func TestWatchDecisions(t *testing.T) {
 		}
 	}
 	decided("search_tickets")
-	w.expect(`s_\w+/\d+  accepted     example/search_tickets`)
+	w.expect(`s_\w+/\d+  accepted  example/search_tickets`)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -528,12 +528,12 @@ func TestWatchDecisions(t *testing.T) {
 	decided("search_documents")
 	w.press("b" + enter)
 	w.expect(`\[b\] exact bytes >`)
-	if strings.Contains(w.all(), "accepted     example/search_documents") {
+	if strings.Contains(w.all(), "accepted  example/search_documents") {
 		t.Error("a decision stands in an open question")
 	}
 	w.press("n" + enter)
 	w.expect(`no: on record`)
-	w.expect(`accepted     example/search_documents`)
+	w.expect(`accepted  example/search_documents`)
 	<-done
 	w.press(ctrlC)
 	w.exits()
