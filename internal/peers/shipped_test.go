@@ -217,7 +217,7 @@ func startShipped(t *testing.T, file, modules string, drafted bool) *shipped {
 	cmd := w.writ(t, append(append(append([]string{"init", "--name", "it"}, names...), "--"), command...)...)
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
-	m := regexp.MustCompile(`(?m)^  it +(\d+) tools   contract (\S+) \S+, (\d+) of \d+ match$`).FindSubmatch(out)
+	m := regexp.MustCompile(`(?m)^  it +(\d+) tools? +contract (\S+) \S+, (\d+) of \d+ match$`).FindSubmatch(out)
 	if err != nil || m == nil || string(m[2])+".txtar" != filepath.Base(file) || drafted != (string(m[3]) == "0") {
 		t.Fatalf("writ init: %v\n%s", err, out)
 	}
