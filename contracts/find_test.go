@@ -167,7 +167,7 @@ func TestDifferences(t *testing.T) {
 		`"required":["to",=>"required":["as_user","to",`:                                                        "~ argument as_user must be given now",
 		`"head":{"type":"number","maximum":5},=>`:                                                               "- argument head: number",
 		`"maximum":5=>"maximum":50`:                                                                             "~ argument head: maximum: 5 is now 50",
-		`sha256:2=>What it is sent to, and whom it is of, as the address of a person`: `~ argument to: description: "sha256:2" is now "What it is sent to, and whom it is of, as the address of a …`,
+		`sha256:2=>What it is sent to, and whom it is of, as the address of a person`:                           `~ argument to: description: "sha256:2" is now "What it is sent to, and whom it is of, as the address of a …`,
 		`"maximum":5=>"minimum":5`:                                                                              "+ argument head: minimum: 5|- argument head: maximum: 5",
 		`"to":{"type":"string"=>"to":{"type":["string","null"]`:                                                 `+ argument to: type: "string"|+ argument to: type: "null"|- argument to: type: "string"`,
 		`{"id":{"type":"string"}}}}}},=>{"id":{"type":"string"},"to":{"type":"string"}},"required":["to"]}}}},`: "+ argument list[].to: string, which must be given",

@@ -313,8 +313,13 @@ func shown(s string) string {
 
 // endings says how a name may end that the agent makes up (R36).
 func endings(extensions []string) string {
+	const most = 4
 	some := slices.DeleteFunc(slices.Clone(extensions), func(e string) bool { return e == "" })
-	switch without := len(some) < len(extensions); {
+	without := len(some) < len(extensions)
+	if more := len(some) - most; more > 1 {
+		some = append(some[:most], "or one of "+strconv.Itoa(more)+" more")
+	}
+	switch {
 	case len(some) == 0:
 		return "which has no dot"
 	case without:
