@@ -147,7 +147,7 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	fs := first(unfounded, against)
 	s := j.session()
 	if len(fs) == 0 && (j.in.Asked == Denied || s != nil && !j.strict && j.refused(s)) {
-		return []writ.Failure{{Reason: writ.ApprovalRefused, Need: needs[writ.ApprovalRefused]}}
+		return []writ.Failure{{Reason: writ.ApprovalRefused, Need: saidNo}}
 	}
 	if s == nil || len(fs) == 0 || j.strict || j.over() || j.in.Shadow || !j.askable(against) {
 		return fs

@@ -364,7 +364,9 @@ func TestAskedAboutWhatThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusal(t, <-ends, "POLICY_VIOLATION approval.refused \"\"")
-	// Made anew, it is the call that the user ordered.
+	// The no came after the user's words. Once he orders it anew it is his call.
+	refusal(t, w.call(ctx, "delete_item", `{"id":"item-4712"}`), "POLICY_VIOLATION approval.refused \"\"")
+	say("do delete item-4712")
 	up.reply(`"result":{"content":[]}`)
 	passed(t, w.call(ctx, "delete_item", `{"id":"item-4712"}`))
 }
