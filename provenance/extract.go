@@ -265,14 +265,14 @@ func (x *extraction) owners() {
 		others [32]byte
 	}
 	twins := map[twin][]*Leaf{}
+	namedBy := map[place]*Leaf{} // a record's name, if its rule names one thing in it
 	for i := range x.out.Leaves {
 		l := &x.out.Leaves[i]
-		if l.Rule != nil && l.Rule.HasReaders && l.record != nil {
-			v := l.record.v.Find(l.Rule.Readers)
-			k := v.Kind()
-			l.unread = (k == strictjson.Array || k == strictjson.Object) && v.Len() == 0
-			if at := (twin{l.Rule, others(l.record.v, l.at.token)}); l.unread {
-				twins[at] = append(twins[at], l)
+		if l.Rule != nil && l.Rule.HasReaders && l.record != nil && (l.at == l.record.at || l.at.parent == l.record.at) {
+			at := place{l.Rule, l.record}
+			_, more := namedBy[at]
+			if namedBy[at] = l; more {
+				namedBy[at] = nil
 			}
 		}
 		if l.Rule != nil && l.Rule.HasOwner && l.record != nil {
@@ -285,6 +285,16 @@ func (x *extraction) owners() {
 				known[at] = owner
 			}
 			l.owner = owner
+		}
+	}
+	for at, l := range namedBy {
+		if l == nil {
+			continue
+		}
+		v := at.in.v.Find(at.rule.Readers)
+		if k := v.Kind(); (k == strictjson.Array || k == strictjson.Object) && v.Len() == 0 {
+			alike := twin{at.rule, others(at.in.v, l.at.token)}
+			twins[alike] = append(twins[alike], l)
 		}
 	}
 	for _, same := range twins {

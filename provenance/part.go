@@ -70,7 +70,13 @@ func (l *Ledger) part(o *Observation, facts []judged) {
 			if !p.ends && !strings.HasPrefix(text, word) || p.ends && !strings.HasSuffix(text, word) {
 				continue
 			}
-			if k, ok := l.keyOf(leaf.Type, leaf.Value); ok {
+			n := 0
+			for _, of := range p.found {
+				if of.collection == leaf.Rule.Collection {
+					n++
+				}
+			}
+			if k, ok := l.keyOf(leaf.Type, leaf.Value); ok && n < 2 { // of two neither is meant
 				if of := (partOf{leaf.Rule.Collection, leaf.Type, k.mark()}); !slices.Contains(p.found, of) {
 					p.found = append(p.found, of)
 				}

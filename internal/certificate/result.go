@@ -171,7 +171,7 @@ func (s *Session) Result(r Result) error {
 		}
 		return nil // of shadow mode
 	}
-	x := &extraction{call: c, evidence: r.Evidence, at: r.Time, places38: r.Places}
+	x := &extraction{names: map[namedBy]*place{}, call: c, evidence: r.Evidence, at: r.Time, places38: r.Places}
 	switch {
 	case c.governed:
 		x.recalled(r)
@@ -196,6 +196,7 @@ type extraction struct {
 	at       time.Time
 	outputs  []*provenance.OutputRule
 	places   []*place
+	names    map[namedBy]*place
 	places38 bool
 }
 
@@ -385,20 +386,37 @@ func (x *extraction) add(v strictjson.Value, trail []string, o *provenance.Outpu
 		if p.rule, p.typ = o, t; o.HasOwner && in.owner != nil {
 			p.owner = slices.Concat(in.owner, o.Owner)
 		}
-		if o.HasReaders && in.owner != nil {
-			who := in.record.Find(o.Readers)
-			k := who.Kind()
-			p.unread = (k == strictjson.Array || k == strictjson.Object) && who.Len() == 0
-			var others []byte
-			for name, m := range in.record.Members() {
-				if name != trail[len(trail)-1] {
-					others = append(append(append(others, strictjson.Quote(name)...), m.Raw()...), 0)
-				}
+		if o.HasReaders && in.owner != nil && (slices.Equal(trail, in.owner) || slices.Equal(trail[:len(trail)-1], in.owner)) {
+			at := namedBy{o, strictjson.Pointer(in.owner)}
+			if other, more := x.names[at]; more {
+				other.unread = false
+			} else {
+				x.names[at] = p
+				p.readers(in.record, o.Readers)
 			}
-			p.others = sha256.Sum256(others)
 		}
 	}
 	x.places = append(x.places, p)
+}
+
+// namedBy is a record that an output names by one thing in it.
+type namedBy struct {
+	rule *provenance.OutputRule
+	at   string
+}
+
+// readers finds whether anybody reads the record of a place, and what it holds beside that.
+func (p *place) readers(record strictjson.Value, at []string) {
+	who := record.Find(at)
+	k := who.Kind()
+	p.unread = (k == strictjson.Array || k == strictjson.Object) && who.Len() == 0
+	var others []byte
+	for name, m := range record.Members() {
+		if name != p.trail[len(p.trail)-1] {
+			others = append(append(append(others, strictjson.Quote(name)...), m.Raw()...), 0)
+		}
+	}
+	p.others = sha256.Sum256(others)
 }
 
 // apart takes a text apart, by lines or as JSON (R33).
