@@ -16,6 +16,11 @@ func (s *Session) saidBy(c *call, l *leaf) bool {
 	if c.strict || l.answer || l.key || empty(l.value) || c.effect&(policy.Delete|policy.Auth) != 0 || l.typ() == provenance.Untyped || len(l.Evidence) != 3 || len(s.turns) == 0 {
 		return false
 	}
+	// Who is quoted at all, before the whole turn is read for whom it names.
+	t, text, ok := s.quote(l.Evidence[2])
+	if !ok || t != &s.turns[len(s.turns)-1] || !slices.ContainsFunc(s.at(l.Evidence[1]), func(by *place) bool { return by.says(text) }) {
+		return false
+	}
 	for _, src := range c.from(l) {
 		if src.Kind != policy.FromSaidBy {
 			continue
