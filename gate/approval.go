@@ -44,7 +44,8 @@ const ApprovalHolds = 10 * time.Minute
 
 // Ask is what a person would have to allow for a refused call to pass.
 type Ask struct {
-	// Act identifies the call, by a keyed digest of its policy, its tool and its bytes.
+	// Act identifies the call, by keyed digests of its policy, its tool and its bytes: first
+	// that of its values, however they are written.
 	Act string
 	// Question identifies the call and what it lacks: what one answer answers.
 	Question string
@@ -159,8 +160,9 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	if answered && j.in.Time.Sub(said.At) >= ApprovalHolds {
 		answered = false
 	}
+	_, denied := s.denied(ask.Act, j.in.Time)
 	switch {
-	case answered && !said.Yes:
+	case denied:
 		j.d.asked = writ.ApprovalRefused
 		return fs
 	case answered && said.covers(lacks):
@@ -195,14 +197,14 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	return fs
 }
 
-// refused reports whether a person said no to this very call, and the user nothing since:
+// refused reports whether a person said no to this call, and the user nothing since:
 // what he ordered before may be what he said no to.
 func (j *judge) refused(s *Session) bool {
 	if len(s.approvals) == 0 {
 		return false
 	}
-	said, answered := s.approvals[j.askKey()]
-	return answered && !said.Yes && j.in.Time.Sub(said.At) < ApprovalHolds && s.ledger.LatestTurn() < said.evidence
+	no, denied := s.denied(j.askKey(), j.in.Time)
+	return denied && s.ledger.LatestTurn() < no.evidence
 }
 
 func (c Covered) compare(d Covered) int {
@@ -265,13 +267,38 @@ func (j *judge) askable(against []writ.Failure) bool {
 	})
 }
 
-// askKey digests what one answer is good for: the bytes that are sent, whatever came.
+// askKey digests what one answer is good for. A yes is good for the bytes that are sent,
+// whatever came; a no stands against what they say, so that a blank more is no other call.
 func (j *judge) askKey() string {
+	sent, answers := j.sent().Raw(), j.in.Call.Answers.Raw()
+	return j.digestCall(canonicalForm(sent), canonicalForm(answers)) + "." + j.digestCall(sent, answers)
+}
+
+func (j *judge) digestCall(sent, answers []byte) string {
 	b := append([]byte("approval\x00"), j.in.Policy.Digest[:]...)
-	for _, part := range [][]byte{[]byte(j.in.Call.Server), []byte(j.in.Call.Tool), []byte(j.in.Call.Method), j.sent().Raw(), j.in.Call.Answers.Raw()} {
+	for _, part := range [][]byte{[]byte(j.in.Call.Server), []byte(j.in.Call.Tool), []byte(j.in.Call.Method), sent, answers} {
 		b = append(b, j.in.Session.digest(append([]byte{}, part...))...)
 	}
 	return j.in.Session.digest(b)
+}
+
+// canonicalForm is the canonical form of what is there.
+func canonicalForm(raw []byte) []byte {
+	if c, err := strictjson.Canonical(raw); err == nil {
+		return c
+	}
+	return raw
+}
+
+// denied is the newest no, within the time that it holds, to a call that says the same.
+func (s *Session) denied(act string, now time.Time) (no answer, ok bool) {
+	of, _, _ := strings.Cut(act, ".")
+	for key, said := range s.approvals {
+		if is, _, _ := strings.Cut(key, "."); is == of && !said.Yes && now.Sub(said.At) < ApprovalHolds && said.evidence > no.evidence {
+			no, ok = said, true
+		}
+	}
+	return no, ok
 }
 
 // askedValue says of one leaf what a person has to know.

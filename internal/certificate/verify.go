@@ -18,7 +18,7 @@ func (s *Session) verify(c *call) error {
 	if !Accepted(r) || r.Reason != "" || len(r.Failures) > 0 {
 		return wrong(nil, "it was not accepted")
 	}
-	if a, ok := s.answered(c); ok && !c.strict && !a.Yes && c.Time.Sub(a.At) < gate.ApprovalHolds && !slices.ContainsFunc(s.turns, func(t turn) bool { return t.evidence > a.Evidence }) {
+	if !c.strict && s.refused(c) {
 		return wrong(nil, "a person said no to it")
 	}
 	if err := c.forms(s); err != nil {
@@ -264,18 +264,51 @@ func (s *Session) answered(c *call) (Approval, bool) {
 	if len(s.approvals) == 0 {
 		return Approval{}, false
 	}
-	name := []byte(c.Record.Tool)
-	key := append([]byte("approval\x00"), c.Policy.Digest[:]...)
-	for _, b := range [][]byte{[]byte(c.server), name, []byte(c.method), c.forward().Raw(), c.Answers.Raw()} {
-		key = append(key, s.digest(append([]byte{}, b...))...)
-	}
-	act := s.digest(key)
+	act := s.act(c)
 	for _, a := range slices.Backward(s.approvals) {
 		if a.Act == act {
 			return a, true
 		}
 	}
 	return Approval{}, false
+}
+
+// refused reports whether the newest answer to some spelling of a call is a no that holds,
+// and the user said nothing after it.
+func (s *Session) refused(c *call) bool {
+	if len(s.approvals) == 0 {
+		return false
+	}
+	says, _, _ := strings.Cut(s.act(c), ".")
+	spelled := map[string]bool{}
+	for _, a := range slices.Backward(s.approvals) {
+		if !strings.HasPrefix(a.Act, says+".") || spelled[a.Act] {
+			continue
+		}
+		if spelled[a.Act] = true; !a.Yes && c.Time.Sub(a.At) < gate.ApprovalHolds && !slices.ContainsFunc(s.turns, func(t turn) bool { return t.evidence > a.Evidence }) {
+			return true
+		}
+	}
+	return false
+}
+
+// act is how an answer names a call: a digest of what it says, a point, and one of how
+// that is written.
+func (s *Session) act(c *call) string {
+	digest := func(form func([]byte) []byte) string {
+		key := append([]byte("approval\x00"), c.Policy.Digest[:]...)
+		for _, b := range [][]byte{[]byte(c.server), []byte(c.Record.Tool), []byte(c.method), form(c.forward().Raw()), form(c.Answers.Raw())} {
+			key = append(key, s.digest(append([]byte{}, b...))...)
+		}
+		return s.digest(key)
+	}
+	says := digest(func(raw []byte) []byte {
+		if same, err := strictjson.Canonical(raw); err == nil {
+			return same
+		}
+		return raw
+	})
+	return says + "." + digest(func(raw []byte) []byte { return raw })
 }
 
 // equal reports whether a place holds the value of an argument, exactly or as the type
