@@ -12,9 +12,9 @@ import (
 //
 // "The channel starting with Ext", "the card ending in 4321": the user's latest turn says
 // a part of what a thing is called, right behind the word for such things (`words`, or the
-// collection's name). It names the one member that begins or ends so, of lists that are
-// whole, that the server makes of its own, and that were seen after he said it and before
-// an act: of two that do, neither.
+// collection's name) and in a sentence that lets it be meant (Refers). It names the one
+// member that begins or ends so, of lists that are whole, that the server makes of its own,
+// and that were seen after he said it and before an act: of two that do, neither.
 //
 // Whoever has read this and can make a member appear can have his begin so as well, and
 // then none is named. Where the user's own is not there his is the one that is called so,
@@ -91,7 +91,9 @@ func (l *Ledger) byPart(q Query) (Quote, bool) {
 	for i := range l.parts {
 		p := &l.parts[i]
 		found := slices.DeleteFunc(slices.Clone(p.found), func(of partOf) bool { return of.collection != q.Collection })
-		if len(found) != 1 || !l.turns[len(l.turns)-1].own.called(p.noun, q.words()) {
+		own := &l.turns[len(l.turns)-1].own
+		noun, ok := own.calledAt(p.noun, q.words())
+		if len(found) != 1 || !ok || !Refers(own.text, noun, p.at.End) {
 			continue
 		}
 		if k, ok := l.keyOf(found[0].typ, q.Value); ok && k.mark() == found[0].mark {

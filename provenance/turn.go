@@ -491,6 +491,12 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 
 // called reports whether one of the words stands directly before i.
 func (r *reading) called(i int, words []string) bool {
+	_, ok := r.calledAt(i, words)
+	return ok
+}
+
+// calledAt is called, and where that word begins.
+func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	if r.hash[i] {
 		i--
 	}
@@ -499,15 +505,15 @@ func (r *reading) called(i int, words []string) bool {
 	}
 	before := strings.TrimRight(r.text[:i], " \t")
 	if len(before) == i {
-		return false
+		return 0, false
 	}
 	for _, w := range words {
 		at := len(before) - len(w)
 		if w != "" && at >= 0 && strings.EqualFold(before[at:], w) && beginsAt(r.text, at) {
-			return true
+			return at, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // counts reports whether one of the units stands directly behind i, where a number ends.

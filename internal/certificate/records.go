@@ -75,7 +75,14 @@ func (s *Session) partly(l *leaf, e gate.Ref) bool {
 	if so == nil {
 		so, has = endsSo.FindStringIndex(head), strings.HasSuffix
 	}
-	if so == nil || !t.called(so[0]+1, false, l.words()) {
+	if so == nil {
+		return false
+	}
+	noun := strings.TrimRight(head[:so[0]+1], " \t")
+	if !slices.ContainsFunc(l.words(), func(w string) bool {
+		at := len(noun) - len(w)
+		return w != "" && t.called(so[0]+1, false, []string{w}) && at >= 0 && provenance.Refers(t.own, at, e.End)
+	}) {
 		return false
 	}
 	is := false
