@@ -139,7 +139,7 @@ func (r *run) alter(s *records, c certificate.Call) {
 		}
 	}
 	rules := []string{"", "const", "catalog", "user", "user:time", "user:amount", "user:composite", "output", "grown", "grown:output", "party", "seen", "said_by", "of_named", "local", "open", "approval", "governed",
-		"protocol", "derived:path_join", "derived:fresh", "derived:uri_template", "derived:a+b", "nonsense"}
+		"protocol", "derived:path_join", "derived:fresh", "invented", "derived:uri_template", "derived:a+b", "nonsense"}
 	for i := range c.Record.Traces {
 		at := c.Record.Traces[i].Pointer
 		try("pointer of "+at, func(rec *gate.Record, _ *certificate.Call) { rec.Traces[i].Pointer += "x" })

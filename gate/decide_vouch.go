@@ -310,7 +310,7 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	if src.Ours {
 		return a.Reason
 	}
-	if j.rounded(l, q) {
+	if j.rounded(l, q) || j.invented(l, q) {
 		return ""
 	}
 	r := j.fromParty(l, q, a.Reason)
@@ -330,6 +330,21 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	}
 	l.founded = founded{}
 	return r
+}
+
+// invented is R13 for a name that the agent made up (R36): what the session newly made under
+// it may be read and written again before it is listed. The name stays the model's, and
+// nothing is destroyed, sent, paid or granted on it. Who writes there what he wants could
+// write it when it was made.
+func (j *judge) invented(l *leaf, q provenance.Query) bool {
+	if j.strict || l.answer || l.key || l.role != policy.Target && l.role != policy.Selector || j.d.Effect&^(policy.Read|policy.Write) != 0 {
+		return false
+	}
+	made, ok := j.session().ledger.Invented(q)
+	if ok {
+		l.founded = founded{rule_: "invented", label: writ.Model, refs: []Ref{refOf(made)}, newest: made.Evidence}
+	}
+	return ok
 }
 
 // usedHere reports whether another argument of this call rests on the same one-time
@@ -561,6 +576,10 @@ func (j *judge) fromFresh(l *leaf) writ.Reason {
 		l.refs, l.newest = []Ref{refOf(a.Vouched[0])}, a.Vouched[0].Evidence
 		return ""
 	}
+	if made, ok := s.ledger.Invented(dir); ok {
+		l.refs, l.newest = []Ref{refOf(made)}, made.Evidence
+		return ""
+	}
 	if dir.Named = j.setApart(l, dir); !l.answer && !l.lines && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		if at, r := s.ledger.Typed(dir); r == "" {
 			l.refs, l.newest = []Ref{quoteOf(at)}, at.Evidence
@@ -733,6 +752,7 @@ func (j *judge) trace() {
 			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined || l.rule_ == grownOutput && !j.d.Effect.Gated() ||
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
 			Vague:   provenance.Vague(l.pointer, l.value),
+			Fresh:   l.rule_ == "derived:fresh",
 			Ours:    l.rule_ == grownOutput && strings.HasPrefix(l.refs[0].Tool, j.in.Call.Server+"/"),
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,
 			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,

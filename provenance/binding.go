@@ -179,13 +179,24 @@ func (l *Ledger) named(q Query) []uint32 {
 // where a contract says that an act newly made it, worth system or better (R5), the
 // query's source accepts that, and no fact held the value before.
 func (l *Ledger) Own(q Query) (Fact, bool) {
+	return l.newly(q, func(f *fact) bool { return f.label >= writ.System })
+}
+
+// Invented is Own for what the session made under a name that the agent made up (R36),
+// which stays the model's.
+func (l *Ledger) Invented(q Query) (Fact, bool) {
+	return l.newly(q, func(f *fact) bool { return f.flags&invented != 0 })
+}
+
+// newly returns where an act said first of a value that it newly made what that names.
+func (l *Ledger) newly(q Query, is func(*fact) bool) (Fact, bool) {
 	all := l.candidates(q)
 	if len(all) == 0 {
 		return Fact{}, false
 	}
 	f := l.store.at(all[0])
 	m := &l.store.metas[f.meta]
-	if !m.creates || f.label < writ.System || !l.accepts(&q, f, m) {
+	if !m.creates || !is(f) || !l.accepts(&q, f, m) {
 		return Fact{}, false
 	}
 	return l.store.fact(all[0]), true

@@ -138,6 +138,8 @@ type Arg struct {
 	Narrow bool
 	// Vague marks a value that names no one thing: Vague says which.
 	Vague bool
+	// Fresh marks a name that the agent made up in a directory which did not have it (R36).
+	Fresh bool
 	// Ours marks a value of the very server that the call goes to, from a field of which
 	// a person said that our own people alone write it: it leaves nothing there that they
 	// did not (R38).
@@ -281,6 +283,7 @@ type call struct {
 	asked   bool       // something but constants was asked for
 	pointed bool       // with what is worth less than system and may name one thing (Vague)
 	narrow  map[string]writ.Label
+	fresh   map[string]bool       // paths of names that the agent made up
 	own     map[string]writ.Label // folded texts of the arguments that are wide
 	system  map[string]bool       // those of them of which one is worth system
 	said    texts                 // those of them the model said
@@ -312,6 +315,12 @@ func callOf(args []Arg) call {
 					c.low.add(t)
 				}
 			}
+		}
+		if p, _, why := Canonical(Path, a.Value); a.Fresh && why == "" {
+			if c.fresh == nil {
+				c.fresh = map[string]bool{}
+			}
+			c.fresh[p] = true
 		}
 		c.asked = c.asked || !a.Fixed && !empty(a.Value)
 		if a.Decides {
@@ -438,6 +447,8 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 			most = min(c.decides, l.taints.inside(leaf, known), l.repeats(c, leaf))
 			if !leaf.Rule.Creates { // it may be what another act put there (R38)
 				most = min(most, place())
+			} else if p, _, why := Canonical(Path, leaf.Value); leaf.Type == Path && why == "" && c.fresh[p] {
+				j.flags |= invented
 			}
 		} else {
 			// What an act answers besides a handle may repeat what it was given.
@@ -513,7 +524,7 @@ func (l *Ledger) Commit(p *Pending) error {
 	for i, j := range p.facts {
 		l.keep(&p.of, &p.of.Leaves[i], j, known)
 	}
-	l.enumerate(&p.of)
+	l.enumerate(&p.of, p.facts)
 	l.rank(&p.of, p.facts)
 	l.part(&p.of, p.facts)
 	l.leaves += len(p.facts)

@@ -81,11 +81,16 @@ func (l *Ledger) Made(args []Arg) {
 }
 
 // enumerate remembers the directories an observation listed whole: a server's own
-// list of single names, in which the model chose nothing but the directory.
-func (l *Ledger) enumerate(o *Observation) {
+// list of single names, in which the model chose nothing but the directory. One that the
+// session newly made was empty, and is as good as listed (R36).
+func (l *Ledger) enumerate(o *Observation, facts []judged) {
 	last := ""
-	for i := range o.Leaves {
+	for i := range facts {
 		r := o.Leaves[i].Rule
+		if facts[i].flags&invented != 0 {
+			c, _, _ := Canonical(Path, o.Leaves[i].Value)
+			l.dirs.add(l.digest(dirDomain, c), l)
+		}
 		if o.Act || r == nil || !r.HasJoin || !r.Authoritative {
 			continue
 		}

@@ -60,7 +60,7 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 				q := c.query(l)
 				q.typ = provenance.Path
 				return q.source(policy.Source{}, p) && equal(dir.value, provenance.Path, p) && (!c.target(l) || s.chosen(c, l, p))
-			}) || len(l.Evidence) == 1 && c.accepts(l, policy.FromUser) && s.typed(&dir, l.Evidence[0]))
+			}) || len(l.Evidence) == 1 && s.invented(c, &dir) || len(l.Evidence) == 1 && c.accepts(l, policy.FromUser) && s.typed(&dir, l.Evidence[0]))
 	case string(money.Round):
 		return label, len(l.Evidence) == 1 && l.role == policy.Amount && l.rule != nil && slices.Contains(l.rule.Forms, money.Round) && !l.key && !l.answer &&
 			!slices.ContainsFunc(c.contract.Bindings, func(b policy.Binding) bool {
@@ -76,6 +76,20 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 	}
 	label = min(label, writ.User)
 	return label, c.accepts(l, policy.FromUser) && s.follows(c, l, money.Form(op))
+}
+
+// invented reports whether a value is rested on where the session newly made something of
+// that name, which the agent had made up: nothing showed it before.
+func (s *Session) invented(c *call, l *leaf) bool {
+	q := c.query(l)
+	accepts := l.output
+	if l.Rule == "derived:fresh" { // the directory of a name
+		q.typ, accepts = provenance.Path, func(policy.Source) bool { return true }
+	}
+	return slices.ContainsFunc(s.at(l.Evidence[0]), func(p *place) bool {
+		return p.invented && equal(l.value, q.typ, p) && p == s.holding(l.value, q.typ)[0] &&
+			slices.ContainsFunc(c.from(l), func(src policy.Source) bool { return accepts(src) && q.source(src, p) })
+	})
 }
 
 var nameWord = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]*$`)

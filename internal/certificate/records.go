@@ -168,7 +168,7 @@ func (s *Session) first(p *place, r provenance.Rank) bool {
 // base is how many references say where a value comes from; who named its record stands
 // behind them.
 func (l *leaf) base() int {
-	if l.Rule == "output" || l.Rule == grownOutput || l.Rule == "seen" || l.Rule == "derived:fresh" {
+	if l.Rule == "output" || l.Rule == grownOutput || l.Rule == "seen" || l.Rule == "derived:fresh" || l.Rule == "invented" {
 		return 1
 	}
 	return 2

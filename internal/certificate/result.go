@@ -49,6 +49,7 @@ type place struct {
 	opened    bool     // of a closed collection, and perhaps chosen from an open one (R28)
 	alone     bool     // what stands beside it was put there by a model (R35)
 	texts     []string // as which it may come back
+	invented  bool     // what the act newly made under a name that the agent made up
 	lowered   bool     // places were lowered that it may come from (R38)
 }
 

@@ -78,6 +78,8 @@ func origin(t *gate.Trace) string {
 		s = "joins a directory, " + from(0) + ", and a name, " + from(1)
 	case op == "fresh":
 		s = "is a new name in a directory that is " + from(0)
+	case t.Rule == "invented":
+		s = "is what this session newly made under a name of the agent's own, " + from(0)
 	case op == "template_variable":
 		return "is a variable of a template that the server listed"
 	case op == "uri_template":

@@ -131,6 +131,9 @@ func (s *Session) trace(c *call, l *leaf) string {
 		if label = l.Evidence[0].Label; l.Rule == "party" {
 			label = writ.User
 		}
+	case l.Rule == "invented":
+		refs = 1
+		holds = l.names() && !l.key && !l.answer && c.effect&^(policy.Read|policy.Write) == 0 && s.invented(c, l)
 	case l.Rule == "seen":
 		refs = 1
 		label, holds = l.Evidence[0].Label, c.accepts(l, policy.FromSeen) && s.seen(c, l)

@@ -44,6 +44,7 @@ type argument struct {
 	typ    provenance.Type
 	label  writ.Label
 	narrow bool // it says too little to be told by: it lowers only what equals it
+	fresh  bool // a name that the agent made up
 
 	pointer string
 }
@@ -63,7 +64,7 @@ func (c *call) arguments() []argument {
 		}
 		out = append(out, argument{l.value, l.typ(), label,
 			l.value.Kind() == strictjson.Bool || l.enum || empty(l.value) || c.declined(l) || small || l.Rule == grownOutput && !c.effect.Gated(),
-			l.Pointer})
+			l.Rule == "derived:fresh", l.Pointer})
 	}
 	for _, name := range c.fields {
 		out = append(out, argument{value: strictjson.StringOf(name), narrow: true})
@@ -206,6 +207,13 @@ func (s *Session) label(x *extraction) {
 		case p.rule != nil && p.rule.Authoritative && !act:
 			continue
 		case act && handle:
+			p.invented = p.rule.Creates && p.typ == provenance.Path && slices.ContainsFunc(args, func(a argument) bool {
+				return a.fresh && provenance.Equal(provenance.Path, a.value, p.value)
+			})
+			if p.invented {
+				text, _ := p.value.Text()
+				listed = append(listed, path.Clean(text))
+			}
 			most = min(s.inside(p), repeats(s, args, p))
 			for i, l := range x.leaves {
 				if l.names() || l.role == policy.Amount || l.role == policy.SecretRole {
