@@ -224,6 +224,9 @@ func otherThere(b []byte, e gate.Ref) []byte {
 		return b
 	}
 	path, _ := strictjson.ParsePointer(e.Pointer)
+	if path[0] == "arguments" { // of what an act made: it failed
+		return []byte(`{"isError":true,"content":[]}`)
+	}
 	return replacedAt(strictjson.Of(b), path)
 }
 

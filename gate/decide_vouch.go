@@ -176,7 +176,9 @@ func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Que
 	said, why := j.typed(l)
 	if why != "" {
 		if made, ok := j.session().ledger.Own(j.query(l, policy.Source{})); ok {
-			l.refs = append(l.refs, refOf(made))
+			if at := refOf(made); len(l.refs) == 0 || !slices.Contains(l.refs[1:], at) {
+				l.refs = append(l.refs, at)
+			}
 			return true // R13
 		}
 		q := j.query(l, policy.Source{})
@@ -333,18 +335,24 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 }
 
 // invented is R13 for a name that the agent made up (R36): what the session newly made under
-// it may be read and written again before it is listed. The name stays the model's, and
-// nothing is destroyed, sent, paid or granted on it. Who writes there what he wants could
-// write it when it was made.
+// it may be written again before it is listed. The name stays the model's, and nothing is
+// destroyed, sent, paid or granted on it. Who writes there what he wants could write it when
+// it was made. A person's yes to that act counts the same. What is no path can be anything,
+// such as a member of a group: then only text that stays here is written to it.
 func (j *judge) invented(l *leaf, q provenance.Query) bool {
 	if j.strict || l.answer || l.key || l.role != policy.Target && l.role != policy.Selector || j.d.Effect&^(policy.Read|policy.Write) != 0 {
 		return false
 	}
 	made, ok := j.session().ledger.Invented(q)
-	if ok {
+	if ok = ok && (made.Type == provenance.Path || j.writesHere()); ok {
 		l.founded = founded{rule_: "invented", label: writ.Model, refs: []Ref{refOf(made)}, newest: made.Evidence}
 	}
 	return ok
+}
+
+// writesHere reports whether a call writes a text that stays here (R14).
+func (j *judge) writesHere() bool {
+	return slices.ContainsFunc(j.leaves, func(l *leaf) bool { return l.role == policy.Content && l.rule != nil && l.rule.Local })
 }
 
 // usedHere reports whether another argument of this call rests on the same one-time
@@ -753,6 +761,7 @@ func (j *judge) trace() {
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
 			Vague:   provenance.Vague(l.pointer, l.value),
 			Fresh:   l.rule_ == "derived:fresh",
+			Makes:   l.rule != nil && l.rule.Makes && !l.empty && !l.answer && !l.key && !j.strict,
 			Ours:    l.rule_ == grownOutput && strings.HasPrefix(l.refs[0].Tool, j.in.Call.Server+"/"),
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,
 			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,

@@ -158,7 +158,7 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 	if len(ex.Voided) > 0 {
 		return nil, whyExtraction
 	}
-	return ex.Leaves, ""
+	return append(ex.Leaves, provenance.Creations(d.args)...), ""
 }
 
 // typed validates a tool's result and returns the output rules that may be
@@ -177,7 +177,7 @@ func typed(d *Decision, result strictjson.Value) (rules []provenance.OutputRule,
 			rules = append(rules, r)
 		}
 	}
-	if !valid && len(rules) == 0 {
+	if !valid && len(rules) == 0 && len(provenance.Creations(d.args)) == 0 {
 		return nil, whyUnvalidated
 	}
 	return rules, ""

@@ -189,6 +189,11 @@ func (s *Session) Decided(d *Decision) {
 					s.ledger.Opened(o.Collection)
 				}
 			}
+			for _, a := range d.args {
+				if a.Makes {
+					s.ledger.Opened(a.Collection)
+				}
+			}
 		}
 		if d.basis.act != "" {
 			s.done[d.basis.act] = append(s.done[d.basis.act], acted{call: d.key(), fresh: s.next})

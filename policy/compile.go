@@ -215,7 +215,7 @@ func (r *reader) args(p *Policy, m strictyaml.Map[argFile], beside []ArgRule) []
 }
 
 func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *argFile) ArgRule {
-	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, EndsDay: f.EndsDay.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
+	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, EndsDay: f.EndsDay.Is, Makes: f.Makes.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)
@@ -230,6 +230,9 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	}
 	if a.EndsDay && a.Role != TimeRole {
 		r.Fault(f.EndsDay.Node, "a day ends in the role time", "role: time")
+	}
+	if a.Makes && (a.Role != Target && a.Role != Selector || a.Collection == "") {
+		r.Fault(f.Makes.Node, "what an act makes is a target or a selector, and the member of a collection (R13)", "role: target, collection: …")
 	}
 	if open, ok := pick(r, f.Content, map[string]bool{"local": false, "open": true}); ok {
 		if a.Role == Content {

@@ -221,6 +221,11 @@ func (r *reader) lintIdle(c *Contract, f *toolFile) {
 				r.Warn(r.outputAt[c][i], "a read makes nothing: "+strictyaml.Word("creates")+" is of what an act newly made (R13)", "remove it")
 			}
 		}
+		for a := range c.everyArg {
+			if a.Makes {
+				r.WarnAt(a.Line, a.Col, "a read makes nothing: "+strictyaml.Word("makes")+" is of what an act newly makes (R13)", "remove it")
+			}
+		}
 		return
 	}
 	if f.Contested.Given() && c.Contested != ContestedAccepted && e&(Transfer|Delete) == 0 {

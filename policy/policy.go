@@ -139,6 +139,9 @@ type argFile struct {
 	// EndsDay says that the time ends something: a day that the user names ends at
 	// 23:59 or at the midnight after (R10).
 	EndsDay strictyaml.Truth `yaml:"ends_day"`
+	// Makes says that the act newly makes what this names, and fails where there is one
+	// (R13): what it does not fail with is a member of Collection.
+	Makes strictyaml.Truth `yaml:"makes"`
 	// MaxItems bounds an array (R16).
 	MaxItems strictyaml.Whole `yaml:"max_items"`
 	// Normalise replaces the value by its canonical form (R17).

@@ -182,8 +182,8 @@ func (l *Ledger) Own(q Query) (Fact, bool) {
 	return l.newly(q, func(f *fact) bool { return f.label >= writ.System })
 }
 
-// Invented is Own for what the session made under a name that the agent made up (R36),
-// which stays the model's.
+// Invented is Own for what the session made under a name that the agent made up (R36) or
+// that a person allowed for that act, which is worth no more for that.
 func (l *Ledger) Invented(q Query) (Fact, bool) {
 	return l.newly(q, func(f *fact) bool { return f.flags&invented != 0 })
 }

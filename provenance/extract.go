@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -25,6 +26,7 @@ type Leaf struct {
 	ranks   []rankOf // what each of its rule's ranks says of it
 	owner   string   // untyped form of the owner leaf, "" for none
 	ownerAt int      // its index among the leaves, plus 1
+	made    bool     // an argument of the call: what the act newly made
 	unread  bool     // nobody but its owner reads its record, and none beside it is just like it
 }
 
@@ -97,6 +99,28 @@ func Extraction(rules []OutputRule, result, arguments strictjson.Value) Extracte
 	x.ranks()
 	x.owners()
 	return x.out
+}
+
+// arguments stands for an act's arguments at the head of a pointer into its result.
+const arguments = "arguments"
+
+// Creations returns, as leaves of an act's result, the arguments that name what it newly
+// makes: that it did not fail says of each that there is one now and was none before (R13).
+func Creations(args []Arg) (out []Leaf) {
+	for i := range args {
+		a := &args[i]
+		tokens, err := strictjson.ParsePointer(a.Pointer)
+		if _, _, why := Canonical(a.Type, a.Value); !a.Makes || err != nil || why != "" {
+			continue
+		}
+		at := &step{token: arguments}
+		for _, t := range tokens {
+			at = &step{parent: at, token: t}
+		}
+		out = append(out, Leaf{Value: a.Value, Type: a.Type, at: at, made: true,
+			Rule: &OutputRule{At: Pattern{Source: "/" + arguments + a.Pointer}, Label: writ.System, Type: a.Type, Collection: a.Collection, Creates: true}})
+	}
+	return out
 }
 
 type extraction struct {

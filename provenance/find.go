@@ -50,8 +50,8 @@ type Query struct {
 	// Ordered asks that the user said of the value that it is to be run (Orders). Typed
 	// alone looks at it.
 	Ordered bool
-	// Party lets an authenticated third party's identity vouch: the user typed
-	// the value whole (R3).
+	// Party lets an authenticated third party's identity vouch, and what the session made
+	// because a person allowed it (R13): the user typed the value whole (R3).
 	Party bool
 	// Enum says that the value is a member of an enum, which is of small space
 	// whatever its length (R8).
@@ -220,8 +220,11 @@ func (l *Ledger) worth(q *Query, f *fact) bool {
 		}
 		return f.label == writ.External && f.flags&intact != 0
 	}
-	return m.named && (f.label >= writ.System || q.Party && f.label == writ.Party)
+	return m.named && (f.label >= writ.System || q.Party && (f.label == writ.Party || f.allowed()))
 }
+
+// allowed reports whether it is what an act made because a person allowed it.
+func (f *fact) allowed() bool { return f.flags&invented != 0 && f.label == writ.External }
 
 // accepts is the question of source: does `from` name this origin?
 func (l *Ledger) accepts(q *Query, f *fact, m *meta) bool {
@@ -258,7 +261,7 @@ func typedPointer(q *Query, m *meta) bool {
 
 // chosen is R28: was the referent chosen by the operator's or the user's side?
 func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
-	if m.collection != "" && f.flags&opened == 0 && q.Closed != nil && q.Closed(m.collection) {
+	if m.collection != "" && (f.flags&opened == 0 || q.Party && f.allowed()) && q.Closed != nil && q.Closed(m.collection) {
 		return true
 	}
 	if f.owner == 0 {

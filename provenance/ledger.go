@@ -138,6 +138,8 @@ type Arg struct {
 	Narrow bool
 	// Vague marks a value that names no one thing: Vague says which.
 	Vague bool
+	// Makes marks what names a thing that the act newly makes: it fails where there is one.
+	Makes bool
 	// Fresh marks a name that the agent made up in a directory which did not have it (R36).
 	Fresh bool
 	// Ours marks a value of the very server that the call goes to, from a field of which
@@ -447,7 +449,7 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 			most = min(c.decides, l.taints.inside(leaf, known), l.repeats(c, leaf))
 			if !leaf.Rule.Creates { // it may be what another act put there (R38)
 				most = min(most, place())
-			} else if p, _, why := Canonical(Path, leaf.Value); leaf.Type == Path && why == "" && c.fresh[p] {
+			} else if p, _, why := Canonical(Path, leaf.Value); leaf.Type == Path && why == "" && c.fresh[p] || leaf.made && most < writ.System {
 				j.flags |= invented
 			}
 		} else {
@@ -481,7 +483,7 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 	}
 	if most < j.label {
 		j.label = most
-		if !o.Act || leaf.Rule != nil && leaf.Rule.Collection != "" {
+		if !leaf.made && (!o.Act || leaf.Rule != nil && leaf.Rule.Collection != "") {
 			j.flags |= reflected
 		}
 	}

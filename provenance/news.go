@@ -87,7 +87,7 @@ func (l *Ledger) enumerate(o *Observation, facts []judged) {
 	last := ""
 	for i := range facts {
 		r := o.Leaves[i].Rule
-		if facts[i].flags&invented != 0 {
+		if o.Leaves[i].Type == Path && (facts[i].flags&invented != 0 || o.Leaves[i].made) {
 			c, _, _ := Canonical(Path, o.Leaves[i].Value)
 			l.dirs.add(l.digest(dirDomain, c), l)
 		}

@@ -159,13 +159,18 @@ func (w *world) result(s *Step) gate.Result {
 // value, under "result" where the schema is no object's. Where it is an object's of one
 // property and the recording is a bare array of what that property holds, as some of
 // BFCL's classes return, it stands under that one: a server that breaks its own schema
-// has said nothing.
+// has said nothing. Nothing, of a schema that is an object without properties, is one.
 func (w *world) structured(s *Step) json.RawMessage {
 	out := s.Output
 	if len(out) == 0 {
 		out = json.RawMessage("null")
 	}
 	under := w.wrapped[s.Tool]
+	if schema := objectSchema(w.tools[s.Tool].OutputSchema); under == "" && string(out) == "null" && schema["type"] == "object" {
+		if props, ok := schema["properties"].(map[string]any); ok && len(props) == 0 {
+			return json.RawMessage("{}")
+		}
+	}
 	if under == "" && strictjson.KindOf(out) == strictjson.Array {
 		under = onlyList(w.tools[s.Tool].OutputSchema)
 	}

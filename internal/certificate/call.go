@@ -80,6 +80,9 @@ func (l *leaf) plain() bool { return !l.key && !l.answer && !empty(l.value) }
 // names is a leaf that says what the act is about.
 func (l *leaf) names() bool { return l.role == policy.Target || l.role == policy.Selector }
 
+// makes reports whether a leaf names what its act newly makes.
+func (l *leaf) makes(c *call) bool { return l.rule != nil && l.rule.Makes && l.plain() && !c.strict }
+
 // accepts reports whether a word of `from:` is one of the argument's.
 func (c *call) accepts(l *leaf, kind policy.SourceKind, op ...string) bool {
 	return slices.ContainsFunc(c.from(l), func(s policy.Source) bool {

@@ -87,7 +87,7 @@ func (s *Session) invented(c *call, l *leaf) bool {
 		q.typ, accepts = provenance.Path, func(policy.Source) bool { return true }
 	}
 	return slices.ContainsFunc(s.at(l.Evidence[0]), func(p *place) bool {
-		return p.invented && equal(l.value, q.typ, p) && p == s.holding(l.value, q.typ)[0] &&
+		return p.invented && p.label == l.Evidence[0].Label && equal(l.value, q.typ, p) && p == s.holding(l.value, q.typ)[0] &&
 			slices.ContainsFunc(c.from(l), func(src policy.Source) bool { return accepts(src) && q.source(src, p) })
 	})
 }

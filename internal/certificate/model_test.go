@@ -60,6 +60,8 @@ tools:
   b/use: { effect: write, args: { /code: { role: selector, collection: code } } }
   b/settle: { effect: write, args: { /sum: { role: amount, type: decimal, from: [said_by: a/mails#/mails/*/from] } } }
   b/copy: { effect: write, args: { /part: { role: target, from: [{ of_named: 'a/rows#/rows/*/parts/*', phrases: [same parts as] }] } } }
+  b/enrol: { effect: write, args: { /user: { role: target, collection: user, from: [user], makes: true } } }
+  b/jot: { effect: write, args: { /user: { role: target, collection: user, from: [output] }, /note: { role: content, content: local } } }
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
   n/append: { effect: send, args: { /row: { role: target, collection: row }, /line: { role: content, content: open } } }
@@ -84,7 +86,7 @@ grown:
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "n/note": {"user", "text"}, "n/append": {"row", "line"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"},
 }
 
@@ -95,6 +97,7 @@ var worldFields = map[string][]string{
 
 var (
 	worldValues = []string{`"bobby"`, `"carol-long"`, `"say bobby now"`, `"x1"`, `"123456"`, `"13"`, `13`, `"alpha"`, `"gamma"`, `1000000`, `1e6`, `true`, `null`, `""`, `[]`, `"Bobby"`, `"carol-long."`, `"bobby…"`}
+	worldNew    = []string{`"Dora"`, `"erik-long"`}
 	worldRows   = []string{`"row-0001"`, `"row-0002"`, `"Blue lamp"`}
 	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`}
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
@@ -188,7 +191,7 @@ func (w *world) value(name string) string {
 		return w.pick([]string{`7`, `8.50`, `"7"`})
 	case "owner", "repo":
 		return w.pick([]string{`"octo"`, `"hello"`, `"acme"`})
-	case "text":
+	case "text", "note":
 		return w.pick(worldTexts)
 	case "line": // without an atom, which would rest on too many things beside a row's
 		return w.pick([]string{`"hello"`, `"hello there"`, `"**so**"`})
@@ -246,7 +249,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "n/append", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "b/pair", "n/append", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -278,7 +281,7 @@ func (w *world) step(rules map[string]int, first bool) {
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/copy", "b/copy", "b/fork", "b/fork", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
+			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	if tool == "a/rows" && w.IntN(4) == 0 {
@@ -293,8 +296,13 @@ func (w *world) step(rules map[string]int, first bool) {
 	}
 	var args []string
 	for _, a := range worldArguments[tool] {
-		if w.IntN(5) < 2 || name == "pair" || name == "append" || len(worldArguments[tool]) == 1 && tool != "a/list" {
-			args = append(args, fmt.Sprintf("%q:%s", a, w.value(a)))
+		if w.IntN(5) < 2 || name == "pair" || name == "append" || name == "jot" || len(worldArguments[tool]) == 1 && tool != "a/list" {
+			v := w.value(a)
+			if name == "enrol" && w.IntN(3) > 0 {
+				v = w.pick(worldNew)
+				w.shown["user"] = append(w.shown["user"], v)
+			}
+			args = append(args, fmt.Sprintf("%q:%s", a, v))
 		}
 	}
 	if read := slices.Contains([]string{"list", "all", "rows", "doc", "table", "dirs", "codes", "mails", "brands"}, name); read && w.IntN(2) == 0 {
@@ -471,6 +479,7 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		out = append(out, t)
 	}
 	add("const", writ.Operator)
+	add("local", writ.Model)
 	add("catalog", writ.System)
 	for _, a := range s.approvals {
 		label := a.Label
@@ -528,6 +537,7 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		add("output", e.Label, e)
 		add(grownOutput, writ.System, e)
 		add("seen", e.Label, e)
+		add("invented", writ.Model, e)
 		for _, q := range quotes {
 			add("output", e.Label, e, q)
 			add(grownOutput, writ.System, e, q)

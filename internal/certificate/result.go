@@ -49,7 +49,7 @@ type place struct {
 	opened    bool     // of a closed collection, and perhaps chosen from an open one (R28)
 	alone     bool     // what stands beside it was put there by a model (R35)
 	texts     []string // as which it may come back
-	invented  bool     // what the act newly made under a name that the agent made up
+	invented  bool     // what the act newly made, under a name that no evidence had
 	lowered   bool     // places were lowered that it may come from (R38)
 }
 
@@ -234,8 +234,22 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 			x.unnamed(m, []string{name})
 		}
 	}
+	for _, l := range x.leaves {
+		if l.makes(x.call) {
+			x.add(l.value, append([]string{arguments}, l.path...), &provenance.OutputRule{Label: writ.System, Type: l.typ(), Collection: l.collection(), Creates: true}, l.typ(), false, scope{})
+		}
+	}
 	return nil
 }
+
+// arguments is the head of the trail of what an act made, which stands in its arguments.
+const arguments = "arguments"
+
+// allowed reports whether a person allowed the act that made it.
+func (p *place) allowed() bool { return p.invented && p.label == writ.External }
+
+// argued reports whether a place is an argument of its act, and what that made.
+func (p *place) argued() bool { return p.rule != nil && p.trail[0] == arguments }
 
 // scope is what stands around a value: the trail of the record that its owner is looked
 // for in, and the tokens of its own trail that tell one of several things apart.

@@ -133,7 +133,8 @@ func (s *Session) trace(c *call, l *leaf) string {
 		}
 	case l.Rule == "invented":
 		refs = 1
-		holds = l.names() && !l.key && !l.answer && c.effect&^(policy.Read|policy.Write) == 0 && s.invented(c, l)
+		holds = l.names() && !l.key && !l.answer && c.effect&^(policy.Read|policy.Write) == 0 && s.invented(c, l) &&
+			(s.at(l.Evidence[0])[0].typ == provenance.Path || slices.ContainsFunc(c.leaves, func(o *leaf) bool { return o.role == policy.Content && o.rule != nil && o.rule.Local }))
 	case l.Rule == "seen":
 		refs = 1
 		label, holds = l.Evidence[0].Label, c.accepts(l, policy.FromSeen) && s.seen(c, l)
@@ -490,7 +491,7 @@ func (s *Session) output(c *call, l *leaf) bool {
 		if l.Rule == "party" {
 			low = writ.Party
 		}
-		if !equal(l.value, l.typ(), p) || p.rule == nil || l.Evidence[0].Label < low || !s.accepted(c, l, p) || !told(c, l, p) || !s.once(c, l, p) {
+		if !equal(l.value, l.typ(), p) || p.rule == nil || l.Evidence[0].Label < low && !(low == writ.Party && p.allowed() && l.Evidence[0].Label == p.label) || !s.accepted(c, l, p) || !told(c, l, p) || !s.once(c, l, p) {
 			continue
 		}
 		// R30: what is told in confidence is passed on only where the operator named it.
@@ -504,7 +505,7 @@ func (s *Session) output(c *call, l *leaf) bool {
 		case l.Rule == "party":
 			// A member of a closed collection may be named as people are.
 			by := *l
-			if by.proper = p.rule.Collection == l.collection() && c.closed(l.collection()) && !p.opened; !s.quoted(&by) {
+			if by.proper = p.rule.Collection == l.collection() && c.closed(l.collection()) && (!p.opened || p.allowed()); !s.quoted(&by) {
 				continue
 			}
 		case c.target(l) && !chosen:

@@ -171,6 +171,11 @@ func (s *Session) send(c *call) {
 					s.opened[o.Collection] = true
 				}
 			}
+			for _, m := range c.leaves {
+				if m.makes(c) {
+					s.opened[m.collection()] = true
+				}
+			}
 		}
 	}
 	s.used[c.answer] = c.answer > 0
@@ -207,13 +212,6 @@ func (s *Session) label(x *extraction) {
 		case p.rule != nil && p.rule.Authoritative && !act:
 			continue
 		case act && handle:
-			p.invented = p.rule.Creates && p.typ == provenance.Path && slices.ContainsFunc(args, func(a argument) bool {
-				return a.fresh && provenance.Equal(provenance.Path, a.value, p.value)
-			})
-			if p.invented {
-				text, _ := p.value.Text()
-				listed = append(listed, path.Clean(text))
-			}
 			most = min(s.inside(p), repeats(s, args, p))
 			for i, l := range x.leaves {
 				if l.names() || l.role == policy.Amount || l.role == policy.SecretRole {
@@ -230,9 +228,18 @@ func (s *Session) label(x *extraction) {
 			most = min(most, lowest(args))
 			p.clear = most >= writ.System && !asked && !p.echoed
 		}
+		if act && handle && p.rule.Creates {
+			fresh := p.typ == provenance.Path && slices.ContainsFunc(args, func(a argument) bool {
+				return a.fresh && provenance.Equal(provenance.Path, a.value, p.value)
+			})
+			p.invented = fresh || p.argued() && most < writ.System
+			if text, _ := p.value.Text(); p.typ == provenance.Path && (fresh || p.argued()) {
+				listed = append(listed, path.Clean(text))
+			}
+		}
 		if most < p.label {
 			p.label = most
-			p.reflected = p.reflected || !act || handle
+			p.reflected = p.reflected || !p.argued() && (!act || handle)
 		}
 	}
 	for _, dir := range listed {
