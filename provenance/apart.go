@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,7 +12,8 @@ import (
 // Whoever can call something of his own as he likes calls it by words that users say:
 // "report", "follow-up", "the report". Where something goes they say nothing unless the
 // user set them apart: behind the word that says what the argument is, or in quotation
-// marks. Brackets set nothing apart. What no word is needs none of it: an address, a
+// marks. Behind that word the sentence often goes on ("the channel about lunch"): what
+// begins as it does then is no name. Brackets set nothing apart. What no word is needs none of it: an address, a
 // link, a path, #general, and where people do not choose the names what has a digit.
 //
 // A capital within a sentence sets a word apart in one place only, where a closed
@@ -33,8 +35,29 @@ func anyWord(t Type, s string) bool {
 
 // apart reports whether a stretch is set apart as a name.
 func (r *reading) apart(at span, words []string) bool {
-	return r.called(at.start, words) || r.inQuotes(at)
+	return r.inQuotes(at) || r.called(at.start, words) && (r.hash[at.start] || !GoesOn(r.text[at.start:at.end]))
 }
+
+// GoesOn reports whether words behind the word for a thing say more of it, or what the
+// sentence goes on with, by how they begin: "about lunch", "called", "starting with". With a
+// capital they are a name.
+func GoesOn(text string) bool {
+	first := text
+	if i := strings.IndexFunc(text, func(c rune) bool { return !unicode.IsLetter(c) }); i >= 0 {
+		first = text[:i]
+	}
+	return slices.ContainsFunc(goingOn, func(words map[string]bool) bool { return words[first] })
+}
+
+// goingOn are the words that do not begin what a thing is called.
+var goingOn = []map[string]bool{articles, idle, denying, asking, wondering, leading, questioning, joining, telling, steering, conditions, excluding, delaying, being, dating, wordSet(`
+	about above across after against along among around as at because behind below beneath beside between beyond by concerning despite during inside into like near onto outside
+	per regarding through throughout toward towards under underneath upon via within
+	called named titled labeled labelled known starting beginning ending containing having belonging used using created made made owned run shared listed mentioned dedicated reserved
+	whom whoever whichever yet too today soon always usually often maybe perhaps though although however myself ourselves only be been being it itself there us them him her his
+	über unter neben zwischen vor hinter bei nach seit von für gegen durch um wegen während trotz deren dessen den dem namens genannt benannt beginnend endend schon noch nur es
+	de du des d' pour avec sans sur sous dans chez par vers entre qui que dont où lequel laquelle et ou mais appelé appelée nommé nommée intitulé commençant finissant est
+	del al para con sin sobre bajo en entre por hacia desde hasta cuyo cuya donde el cual que y o pero llamado llamada titulado titulada empieza termina es está`)}
 
 // inQuotes reports whether quotation marks stand directly around a stretch.
 func (r *reading) inQuotes(at span) bool {

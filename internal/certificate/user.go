@@ -84,7 +84,8 @@ func (t *turn) ends(i int) bool {
 // apart reports whether quoted words are set apart: behind a word that says what they
 // are, or in quotation marks.
 func (t *turn) apart(r gate.Ref, words []string) bool {
-	return t.marked(r.Start, r.End) || t.called(r.Start, r.Start > 0 && t.own[r.Start-1] == '#', words)
+	hash := r.Start > 0 && t.own[r.Start-1] == '#'
+	return t.marked(r.Start, r.End) || t.called(r.Start, hash, words) && (hash || !provenance.GoesOn(t.own[r.Start:r.End]))
 }
 
 // marked reports whether a stretch is in quotation marks.
