@@ -133,6 +133,9 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 	a := anchoring{Names: n, q: &q, guaranteed: guaranteed, marks: map[Type]uint32{}}
 	said := n.all()
 	for i := range said {
+		if own := &n.l.turns[n.l.turnAt(said[i].at.Evidence)].own; own.partial(span{said[i].at.Start, said[i].at.End}, q.words()) {
+			continue // part.go
+		}
 		t := Untyped
 		if id, _ := q.Value.Text(); id == said[i].word {
 			t = q.Type

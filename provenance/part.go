@@ -20,11 +20,16 @@ import (
 // then none is named. Where the user's own is not there his is the one that is called so,
 // as it would be had the user said the whole name.
 
-// parted is what the latest turn says of how a member begins or ends, and which do.
+// partSaid is a place where the user says how what he means begins or ends.
+type partSaid struct {
+	noun int // where the word for it ends
+	at   span
+	ends bool
+}
+
+// parted is what the latest turn says so, and which members do.
 type parted struct {
-	at    Quote
-	noun  int // where the word for it ends
-	ends  bool
+	partSaid
 	found []partOf
 }
 
@@ -32,24 +37,40 @@ type partOf struct {
 	collection string
 	typ        Type
 	mark       uint32
+	exact      bool // in these very letters
 }
 
-var partly = regexp.MustCompile(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:(?:start(?:s|ing)?|begin(?:s|ning)?)[ \t]with|(end(?:s|ing)?)[ \t](?:with|in))[ \t]` + "[" + quotes + "]?")
+var partly = regexp.MustCompile(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:(?:start(?:s|ing)?|begin(?:s|ning)?)[ \t]with|(end(?:s|ing)?)[ \t](?:with|in))[ \t]` + "([" + quotes + "]?)")
 
-// parts finds what a turn says so.
-func (t *turn) parts() (out []parted) {
-	for _, m := range partly.FindAllStringSubmatchIndex(t.own.text, 16) {
-		for end := m[1] + 1; end <= min(len(t.own.text), m[1]+longestName); end++ {
-			if !t.own.end[end] {
-				continue
+// saidParts finds what a text says so.
+func (r *reading) saidParts() (out []partSaid) {
+	for _, m := range partly.FindAllStringSubmatchIndex(r.text, 16) {
+		from, most := m[1], min(len(r.text), m[1]+longestName)
+		if m[4] < m[5] {
+			for n, c := range r.text[from:most] {
+				if n > 0 && strings.ContainsRune(quotes, c) && r.end[from+n] {
+					out = append(out, partSaid{m[0] + 1, span{from, from + n}, m[2] >= 0})
+					break
+				}
 			}
-			if word := t.own.text[m[1]:end]; isName(word) && !strings.ContainsFunc(word, blank) && !t.own.closes(span{m[1], end}) {
-				out = append(out, parted{at: Quote{t.Evidence, m[1], end}, noun: m[0] + 1, ends: m[2] >= 0})
+			continue
+		}
+		for end := from + 1; end <= most; end++ {
+			if r.end[end] {
+				out = append(out, partSaid{m[0] + 1, span{from, end}, m[2] >= 0})
+				break
 			}
-			break
 		}
 	}
 	return out
+}
+
+// partial reports whether a stretch reaches into what the user said as a part of the name
+// of what one of the words is for.
+func (r *reading) partial(s span, words []string) bool {
+	return slices.ContainsFunc(r.parts, func(p partSaid) bool {
+		return s.start < p.at.end && p.at.start < s.end && r.called(p.noun, words)
+	})
 }
 
 // part keeps which members of a whole list begin or end as the latest turn says.
@@ -64,10 +85,15 @@ func (l *Ledger) part(o *Observation, facts []judged) {
 		if leaf.Rule == nil || leaf.Key || !isText || leaf.Rule.Collection == "" || facts[i].flags&listed == 0 || facts[i].label < writ.System {
 			continue
 		}
+		folded := fold(text)
 		for n := range l.parts {
 			p := &l.parts[n]
-			word := said[p.at.Start:p.at.End]
-			if !p.ends && !strings.HasPrefix(text, word) || p.ends && !strings.HasSuffix(text, word) {
+			word, has := said[p.at.start:p.at.end], strings.HasPrefix
+			if p.ends {
+				has = strings.HasSuffix
+			}
+			exact := has(text, word)
+			if !exact && !has(folded, fold(word)) {
 				continue
 			}
 			n := 0
@@ -77,7 +103,7 @@ func (l *Ledger) part(o *Observation, facts []judged) {
 				}
 			}
 			if k, ok := l.keyOf(leaf.Type, leaf.Value); ok && n < 2 { // of two neither is meant
-				if of := (partOf{leaf.Rule.Collection, leaf.Type, k.mark()}); !slices.Contains(p.found, of) {
+				if of := (partOf{leaf.Rule.Collection, leaf.Type, k.mark(), exact}); !slices.Contains(p.found, of) {
 					p.found = append(p.found, of)
 				}
 			}
@@ -93,11 +119,11 @@ func (l *Ledger) byPart(q Query) (Quote, bool) {
 		found := slices.DeleteFunc(slices.Clone(p.found), func(of partOf) bool { return of.collection != q.Collection })
 		own := &l.turns[len(l.turns)-1].own
 		noun, ok := own.calledAt(p.noun, q.words())
-		if len(found) != 1 || !ok || !Refers(own.text, noun, p.at.End) {
+		if len(found) != 1 || !found[0].exact || !ok || !Refers(own.text, noun, p.at.end) {
 			continue
 		}
 		if k, ok := l.keyOf(found[0].typ, q.Value); ok && k.mark() == found[0].mark {
-			return p.at, true
+			return Quote{l.LatestTurn(), p.at.start, p.at.end}, true
 		}
 	}
 	return Quote{}, false

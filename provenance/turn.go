@@ -66,6 +66,7 @@ func (l *Ledger) PrepareTurn(t Turn) (*PendingTurn, error) {
 	t.Text = strings.Clone(t.Text)
 	own, quoted := split(t.Text)
 	p := &PendingTurn{turn: turn{Turn: t, own: read(own), quoted: read(quoted)}}
+	p.own.parts = p.own.saidParts()
 	p.said = p.say()
 	return p, nil
 }
@@ -105,7 +106,12 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	l.events++
 	l.turns = append(l.turns, p.turn)
 	l.since = false
-	l.parts = p.turn.parts()
+	l.parts = nil
+	for _, said := range p.own.parts {
+		if word := p.own.text[said.at.start:said.at.end]; isName(word) && !strings.Contains(word, "\x00") && !p.own.closes(said.at) {
+			l.parts = append(l.parts, parted{partSaid: said})
+		}
+	}
 	l.index(&p.turn)
 	l.begin()
 	l.typed += len(p.Text)
@@ -345,6 +351,7 @@ type reading struct {
 	end    []bool           // where one may end
 	hash   map[int]bool     // of the starts, those after a #: only with a word before it
 	typed  map[string][]span
+	parts  []partSaid // of the user's own words
 	tokens int
 }
 
@@ -457,7 +464,7 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 		if looks++; ordered && (looks > mostSaid || !Orders(r.text, at.start, at.end)) {
 			return false
 		}
-		if q.Authority && r.closes(at) {
+		if q.Authority && (r.closes(at) || r.partial(at, words)) {
 			return false
 		}
 		if r.hash[at.start] || small {

@@ -31,7 +31,7 @@ func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 		return false
 	}
 	return slices.ContainsFunc(l.Evidence[min(l.base(), len(l.Evidence)):], func(e gate.Ref) bool {
-		return s.typed(l, e) || s.names(l.collection(), l.value, e, guaranteed) && !(guaranteed && l.apart && s.plainly(c, l, e)) || s.partly(l, e) || !guaranteed && s.called(l, e) ||
+		return s.typed(l, e) || s.names(l.collection(), l.words(), l.value, e, guaranteed) && !(guaranteed && l.apart && s.plainly(c, l, e)) || s.partly(l, e) || !guaranteed && s.called(l, e) ||
 			slices.ContainsFunc(s.system(e), func(p *place) bool { return s.creation(c, l, p) })
 	})
 }
@@ -53,46 +53,79 @@ func (s *Session) called(l *leaf, e gate.Ref) bool {
 	})
 }
 
-var (
-	beginsSo = regexp.MustCompile(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:starts?|starting|begins?|beginning)[ \t]with[ \t]` + quoteMark + `?$`)
-	endsSo   = regexp.MustCompile(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:ends?|ending)[ \t](?:with|in)[ \t]` + quoteMark + `?$`)
-)
+// partSaid is where a turn says how something begins, or ends, and where the word for it
+// stands.
+type partSaid struct {
+	noun, start, end int
+	ends             bool
+}
 
-// partly reports whether a reference quotes how the one member of its kind begins, or
-// ends, that whole lists showed since the user's latest turn said so and before an act.
-func (s *Session) partly(l *leaf, e gate.Ref) bool {
-	t, words, ok := s.quote(e)
-	if !ok || t != &s.turns[len(s.turns)-1] || l.collection() == "" || !t.ends(e.End) || t.over(e.Start, e.End) || !naming(t, words) || strings.ContainsFunc(words, blank) {
-		return false
-	}
-	for end := e.Start + 1; end < e.End; end++ {
-		if t.ends(end) {
-			return false
+var saysPart = regexp.MustCompile(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:(?:starts?|starting|begins?|beginning)[ \t]with|(ends?|ending)[ \t](?:with|in))[ \t](` + quoteMark + `?)`)
+
+// saidParts finds them: in quotation marks all that stands in them, else one word.
+func (t *turn) saidParts() (out []partSaid) {
+	for _, m := range saysPart.FindAllStringSubmatchIndex(t.own, 16) {
+		p := partSaid{noun: m[0] + 1, start: m[1], ends: m[2] >= 0}
+		within := t.own[p.start:min(len(t.own), p.start+256)]
+		if m[4] < m[5] {
+			for _, at := range anyMark.FindAllStringIndex(within, -1) {
+				if p.end == 0 && at[0] > 0 && t.ends(p.start+at[0]) {
+					p.end = p.start + at[0]
+				}
+			}
+		} else {
+			for n := 1; n <= len(within) && p.end == 0; n++ {
+				if t.ends(p.start + n) {
+					p.end = p.start + n
+				}
+			}
+		}
+		if p.end > 0 {
+			out = append(out, p)
 		}
 	}
-	head := t.own[:e.Start]
-	so, has := beginsSo.FindStringIndex(head), strings.HasPrefix
-	if so == nil {
-		so, has = endsSo.FindStringIndex(head), strings.HasSuffix
-	}
-	if so == nil {
+	return out
+}
+
+// partial reports whether a reference quotes something of a part that is said of the name
+// of what the words are for.
+func (t *turn) partial(e gate.Ref, words []string) bool {
+	return slices.ContainsFunc(t.parts, func(p partSaid) bool {
+		return e.Start < p.end && p.start < e.End && t.called(p.noun, false, words)
+	})
+}
+
+// partly reports whether a reference quotes how the one member of its kind begins, or
+// ends, that whole lists showed since the user's latest turn said so and before an act: in
+// these letters, and no other one in whatever letters.
+func (s *Session) partly(l *leaf, e gate.Ref) bool {
+	t, words, ok := s.quote(e)
+	if !ok || t != &s.turns[len(s.turns)-1] || l.collection() == "" || t.over(e.Start, e.End) || !naming(t, words) {
 		return false
 	}
-	noun := strings.TrimRight(head[:so[0]+1], " \t")
+	said := slices.IndexFunc(t.parts, func(p partSaid) bool { return p.start == e.Start && p.end == e.End })
+	if said < 0 {
+		return false
+	}
+	noun := strings.TrimRight(t.own[:t.parts[said].noun], " \t")
 	if !slices.ContainsFunc(l.words(), func(w string) bool {
 		at := len(noun) - len(w)
-		return w != "" && t.called(so[0]+1, false, []string{w}) && at >= 0 && provenance.Refers(t.own, at, e.End)
+		return w != "" && t.called(t.parts[said].noun, false, []string{w}) && at >= 0 && provenance.Refers(t.own, at, e.End)
 	}) {
 		return false
+	}
+	has := strings.HasPrefix
+	if t.parts[said].ends {
+		has = strings.HasSuffix
 	}
 	is := false
 	for ev, all := range s.places {
 		for _, p := range all {
 			text, isText := p.value.Text()
-			if ev < t.evidence || p.key || !isText || !p.member(l.collection()) || !p.listed || p.late || p.label < writ.System || !has(text, words) {
+			if ev < t.evidence || p.key || !isText || !p.member(l.collection()) || !p.listed || p.late || p.label < writ.System || !has(text, words) && !has(fold(text), fold(words)) {
 				continue
 			}
-			if !provenance.Equal(p.typ, l.value, p.value) {
+			if !provenance.Equal(p.typ, l.value, p.value) || !has(text, words) {
 				return false
 			}
 			is = true
@@ -186,9 +219,9 @@ func (s *Session) creation(c *call, l *leaf, p *place) bool {
 // names reports whether a reference quotes what names the one record of a collection
 // that holds a value. What receives something is named by its own id or by what the
 // server guarantees alone.
-func (s *Session) names(collection string, value strictjson.Value, e gate.Ref, guaranteed bool) bool {
+func (s *Session) names(collection string, of []string, value strictjson.Value, e gate.Ref, guaranteed bool) bool {
 	t, words, ok := s.quote(e)
-	if !ok || collection == "" || !t.token(e.Start, e.End) || t.over(e.Start, e.End) || !naming(t, words) {
+	if !ok || collection == "" || !t.token(e.Start, e.End) || t.over(e.Start, e.End) || !naming(t, words) || t.partial(e, of) {
 		return false
 	}
 	found := false

@@ -130,7 +130,9 @@ func wrong(l *leaf, format string, args ...any) error {
 // Turn adds what the user typed. Its text is evidence from now on.
 func (s *Session) Turn(evidence uint32, text string, at time.Time) {
 	s.since = false
-	s.turns = append(s.turns, turn{evidence: evidence, text: text, own: provenance.OwnText(text), at: at})
+	t := turn{evidence: evidence, text: text, own: provenance.OwnText(text), at: at}
+	t.parts = t.saidParts()
+	s.turns = append(s.turns, t)
 }
 
 // Lapse says that the turns so far vouch for nothing any more.

@@ -24,6 +24,7 @@ type turn struct {
 	evidence  uint32
 	text, own string
 	at        time.Time
+	parts     []partSaid
 }
 
 // userTool and approvalTool stand for a tool in references to what a person said.
@@ -188,7 +189,7 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 		return false
 	}
 	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && t.begins(r.Start-1)
-	if !t.ends(r.End) || !hash && !t.begins(r.Start) || l.authority() && t.over(r.Start, r.End) {
+	if !t.ends(r.End) || !hash && !t.begins(r.Start) || l.authority() && (t.over(r.Start, r.End) || t.partial(r, l.words())) {
 		return false
 	}
 	if text, _ := l.value.Text(); words != text {
