@@ -128,6 +128,7 @@ type Decision struct {
 	rules []provenance.OutputRule
 
 	policy *policy.Policy // for R38
+	acts   uint64         // acts that were made before it, and itself, set by Session.Decided
 	placed uint64         // the place it lowered in its session, set by Session.Decided
 	open   bool           // a target or selector of an act rests on what anyone can have made appear (R28)
 }

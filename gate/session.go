@@ -181,6 +181,7 @@ func (s *Session) Decided(d *Decision) {
 			s.ledger.Made(d.args)
 			s.ledger.Spend(d.args)
 		}
+		d.acts = s.ledger.Acts()
 		if d.open {
 			// R28: what an act answers or adds to is no more closed than what it
 			// chose from.

@@ -320,7 +320,7 @@ func (l *Ledger) standing(o *Observation, c *call, leaf *Leaf) (f flags) {
 	if _, whole := o.searched(leaf); whole && !o.Act {
 		f |= found
 	}
-	if l.since {
+	if l.stale(o) {
 		f |= late
 	}
 	if leaf.unread {

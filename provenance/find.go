@@ -282,7 +282,8 @@ func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
 // Unread answers R14 of a record that receives a text: does everything that showed it
 // since the latest act say that nobody reads it but its owner, who is one of the query's
 // or whose collection is closed? An act may have shared it, and a read that was under
-// way meanwhile may show it as it was: what came after an act counts from the user's next turn on.
+// way meanwhile may show it as it was: what came after an act and before the user's next turn,
+// or was asked for before an act, says nothing but who does read it.
 func (l *Ledger) Unread(q Query) bool {
 	all := l.candidates(q)
 	if l.store.crowded(all) || q.Collection == "" {
@@ -291,9 +292,9 @@ func (l *Ledger) Unread(q Query) bool {
 	is := false
 	for _, i := range all {
 		f := l.store.at(i)
-		if m := &l.store.metas[f.meta]; i < l.acted || m.collection != q.Collection {
+		if m := &l.store.metas[f.meta]; i < l.acted || m.collection != q.Collection || f.flags&late != 0 && f.flags&unread != 0 {
 			continue
-		} else if is = f.label >= writ.System && f.flags&unread != 0 && f.flags&late == 0 && l.chosen(&q, f, m); !is {
+		} else if is = f.label >= writ.System && f.flags&unread != 0 && l.chosen(&q, f, m); !is {
 			return false
 		}
 	}

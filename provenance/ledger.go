@@ -50,6 +50,7 @@ type Ledger struct {
 	// narrowed are the days that narrowed a search which is whole for what it was for.
 	narrowed map[uint32][]string
 	since    bool             // an act was made since the user's latest turn
+	acts     uint64           // acts that were made
 	acted    uint32           // facts that were held when the latest act was made
 	opened   map[string]bool  // closed collections an act put in what it chose from an open one
 	minting  map[fieldOf]bool // of external fields: whether the server can have given all that was seen there
@@ -181,7 +182,9 @@ type Observation struct {
 	// of the place it lowered among Places; 0 for none. They do not count for what
 	// it answers: R5 does.
 	OwnPlace, OwnThere uint64
-	Reaches            func(server, tool string, field *OutputRule) bool
+	// Acts is what Acts returned when this call was made.
+	Acts    uint64
+	Reaches func(server, tool string, field *OutputRule) bool
 }
 
 // Pending is an observation judged but not yet part of the ledger. The gateway

@@ -68,10 +68,19 @@ func (p *Pending) tell(l *Ledger, o *Observation, leaf *Leaf) {
 	p.news[at] = true
 }
 
+// Acts returns how many acts were made: what a call shows may be how it was before those
+// that were made since (Observation.Acts).
+func (l *Ledger) Acts() uint64 { return l.acts }
+
+// stale reports whether what an observation shows may be how it was before an act that
+// followed the user's latest turn, or that was made while it was under way.
+func (l *Ledger) stale(o *Observation) bool { return l.since || o.Acts != l.acts }
+
 // Made remembers what an act sends: a listing that shows it again is no news. What is
 // listed after it ranks nothing until the user speaks again (R9).
 func (l *Ledger) Made(args []Arg) {
 	l.since, l.acted = true, l.store.n
+	l.acts++
 	for i := range args {
 		for _, k := range l.keysOf(args[i].Type, args[i].Value) {
 			l.made.add(k, l)

@@ -75,7 +75,7 @@ func (r *reading) partial(s span, words []string) bool {
 
 // part keeps which members of a whole list begin or end as the latest turn says.
 func (l *Ledger) part(o *Observation, facts []judged) {
-	if l.since || len(l.parts) == 0 {
+	if l.stale(o) || len(l.parts) == 0 {
 		return
 	}
 	said := l.turns[len(l.turns)-1].own.text

@@ -139,7 +139,7 @@ func order(a, b strictjson.Value) (c int, ok bool) {
 // told by is the server's own at that moment, for all of them: no act of a model's made
 // one the largest (R4, R38).
 func (l *Ledger) rank(o *Observation, facts []judged) {
-	if l.since {
+	if l.stale(o) {
 		return
 	}
 	fresh := map[rankKey]bool{}

@@ -34,6 +34,7 @@ type call struct {
 	strict       bool
 	governed     bool
 	answer       uint32 // of a person, which it uses up
+	acts         int    // acts that were made before it, and itself
 }
 
 // leaf is one value of a call, with its trace.

@@ -123,16 +123,21 @@ func (s *Session) composed(c *call, l *leaf) string {
 func (s *Session) unread(c *call, l *leaf) bool {
 	is := false
 	for _, p := range s.holding(l.value, l.typ()) {
-		if p.acts < s.acts || !p.member(l.collection()) {
+		if p.acts < s.acts || !p.member(l.collection()) || p.late && p.unread && !s.twin(p) {
 			continue
 		}
-		if is = p.unread && p.label >= writ.System && !p.late && s.chosen(c, l, p) && !slices.ContainsFunc(s.places[p.evidence], func(q *place) bool {
-			return q != p && q.rule == p.rule && q.unread && q.others == p.others
-		}); !is {
+		if is = p.unread && p.label >= writ.System && s.chosen(c, l, p) && !s.twin(p); !is {
 			return false
 		}
 	}
 	return is && l.Rule == "output"
+}
+
+// twin reports whether a record stands beside one that is just like it.
+func (s *Session) twin(p *place) bool {
+	return slices.ContainsFunc(s.places[p.evidence], func(q *place) bool {
+		return q != p && q.rule == p.rule && q.unread && q.others == p.others
+	})
 }
 
 // stood returns how many of the references are of an atom, 0 if they are of none.

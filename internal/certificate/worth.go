@@ -127,6 +127,7 @@ func (s *Session) send(c *call) {
 		s.acts++
 		s.spend(c)
 	}
+	c.acts = s.acts
 	run, low := "", writ.Operator
 	flush := func() {
 		if utf8.RuneCountInString(run) >= part {
@@ -203,7 +204,7 @@ func (s *Session) label(x *extraction) {
 				}
 			}
 			p.listed = p.rule.Authoritative && !act && !x.asked()
-			p.late, p.acts = s.since, s.acts
+			p.late, p.acts = s.since || x.acts != s.acts, s.acts
 			p.day, p.found = x.searched(p)
 			p.opened = s.opened[p.rule.Collection] && !s.member(p, func(q *place) bool { return !q.opened })
 		}
