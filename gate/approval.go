@@ -44,7 +44,7 @@ const ApprovalHolds = 10 * time.Minute
 
 // Ask is what a person would have to allow for a refused call to pass.
 type Ask struct {
-	// Act identifies the call, by keyed digests of its policy, its tool and its bytes: first
+	// Act identifies the call, by keyed digests of its tool, its bytes and the policy: first
 	// that of its values, however they are written.
 	Act string
 	// Question identifies the call and what it lacks: what one answer answers.
@@ -268,14 +268,16 @@ func (j *judge) askable(against []writ.Failure) bool {
 }
 
 // askKey digests what one answer is good for. A yes is good for the bytes that are sent,
-// whatever came; a no stands against what they say, so that a blank more is no other call.
+// whatever came, under the policy it was asked under; a no stands against what they say, so
+// that a blank more is no other call, and neither is one after another thing was allowed
+// from now on.
 func (j *judge) askKey() string {
 	sent, answers := j.sent().Raw(), j.in.Call.Answers.Raw()
-	return j.digestCall(canonicalForm(sent), canonicalForm(answers)) + "." + j.digestCall(sent, answers)
+	return j.digestCall(nil, canonicalForm(sent), canonicalForm(answers)) + "." + j.digestCall(j.in.Policy.Digest[:], sent, answers)
 }
 
-func (j *judge) digestCall(sent, answers []byte) string {
-	b := append([]byte("approval\x00"), j.in.Policy.Digest[:]...)
+func (j *judge) digestCall(policy, sent, answers []byte) string {
+	b := append([]byte("approval\x00"), policy...)
 	for _, part := range [][]byte{[]byte(j.in.Call.Server), []byte(j.in.Call.Tool), []byte(j.in.Call.Method), sent, answers} {
 		b = append(b, j.in.Session.digest(append([]byte{}, part...))...)
 	}

@@ -384,3 +384,41 @@ func BenchmarkUnasked(b *testing.B) {
 		}
 	}
 }
+
+// TestANoOutlivesThePolicy: what a person said no to stays refused when another thing is
+// allowed from now on, or the operator's file is read anew.
+func TestANoOutlivesThePolicy(t *testing.T) {
+	const base = `pins: optional
+collections: { doc: {} }
+tools:
+  d/list: { effect: read, outputs: [{ at: /docs/*/id, label: system, collection: doc, authoritative: true }, { at: /docs/*/title, label: external }] }
+  d/drop: { effect: delete, args: { /id: { role: selector, collection: doc } } }
+  d/note: { effect: write, args: { /id: { role: selector, collection: doc, from: [user] } } }
+`
+	const tools = `{"d":[{"name":"list","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}},{"name":"drop","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}},
+{"name":"note","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	s := gate.NewSession("s_a", [32]byte{1}, provenance.Caps{})
+	text := base
+	decide := func(tool, args string) gate.Decision {
+		p, c := newWorld(t, text, tools)
+		d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Session: s, Time: at, Call: gate.Call{Server: "d", Tool: tool, Arguments: strictjson.Of([]byte(args))}})
+		s.Decided(&d)
+		return d
+	}
+	s.Commit(s.Turn(s.Next(), []byte("delete the document Blue plan"), at))
+	d := decide("drop", `{"id":"doc-100002"}`)
+	if d.Ask() == nil {
+		t.Fatalf("nobody is asked: %+v", d.Outcome)
+	}
+	s.Commit(s.Approve(s.Next(), gate.Approval{Act: d.Ask().Act, Covers: d.Ask().Covers(), By: "kim", Label: writ.User, At: at}))
+	d = decide("list", "{}")
+	s.Commit(s.Observe(&d, gate.Result{Evidence: s.Next(), Status: gate.OK, Value: strictjson.Of([]byte(`{"structuredContent":{"docs":[{"id":"doc-100002","title":"Blue plan"}]}}`))}))
+	grown, _ := policy.WithGrown([]byte(base), []byte("grown:\n  - "+`{"tool":"d/note","arg":"/id","const":"doc-100003"}`+"\n"))
+	for _, text = range []string{base, string(grown)} {
+		// It is what the user named, and what was said no to.
+		if d = decide("drop", `{"id":"doc-100002"}`); d.Allowed() || d.Outcome.Rejection.Reason != writ.ApprovalRefused {
+			t.Errorf("%+v", d.Outcome)
+		}
+	}
+}

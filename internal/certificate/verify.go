@@ -297,22 +297,22 @@ func (s *Session) refused(c *call) bool {
 }
 
 // act is how an answer names a call: a digest of what it says, a point, and one of how
-// that is written.
+// that is written and of the policy.
 func (s *Session) act(c *call) string {
-	digest := func(form func([]byte) []byte) string {
-		key := append([]byte("approval\x00"), c.Policy.Digest[:]...)
+	digest := func(policy []byte, form func([]byte) []byte) string {
+		key := append([]byte("approval\x00"), policy...)
 		for _, b := range [][]byte{[]byte(c.server), []byte(c.Record.Tool), []byte(c.method), form(c.forward().Raw()), form(c.Answers.Raw())} {
 			key = append(key, s.digest(append([]byte{}, b...))...)
 		}
 		return s.digest(key)
 	}
-	says := digest(func(raw []byte) []byte {
+	says := digest(nil, func(raw []byte) []byte {
 		if same, err := strictjson.Canonical(raw); err == nil {
 			return same
 		}
 		return raw
 	})
-	return says + "." + digest(func(raw []byte) []byte { return raw })
+	return says + "." + digest(c.Policy.Digest[:], func(raw []byte) []byte { return raw })
 }
 
 // equal reports whether a place holds the value of an argument, exactly or as the type
