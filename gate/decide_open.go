@@ -21,8 +21,9 @@ import (
 //     as a target is; one that says whom to turn to the user typed or named.
 //   - It goes to what the user typed, to a record that he named by what strangers
 //     cannot write, to a constant of the operator, or into a record that nobody reads but
-//     its owner, who is one of these, as the server said since the latest act. That a stranger can make an address appear in the
-//     contacts does not make him a reader, however the collection is called.
+//     its owner, who is one of these, as the server said since the latest act: but where the
+//     act sends, the record may be what goes with the text. That a stranger can make an
+//     address appear in the contacts does not make him a reader, however the collection is called.
 //     In quotation marks, in his latest turn, the user's own words go to those whom he
 //     asked for by the record they are listed in too (R12); a model's do not.
 //   - The agent was given no secret in this session, or the readers are the
@@ -110,7 +111,7 @@ func (j *judge) readers() (operators bool, reason writ.Reason, follows, copied b
 			return false, writ.ProvenanceReader, true, false // itself unfounded, and said so
 		}
 		named = true
-		if l.rule_ == "output" && j.session().ledger.Unread(j.query(l, policy.Source{})) {
+		if l.rule_ == "output" && j.d.Effect&(policy.Send|policy.Egress|policy.Transfer|policy.Auth) == 0 && j.session().ledger.Unread(j.query(l, policy.Source{})) {
 			operators = false // what is told in confidence stays out of it: it can be shared later
 			continue
 		}

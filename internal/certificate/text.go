@@ -119,7 +119,8 @@ func (s *Session) composed(c *call, l *leaf) string {
 
 // unread reports whether all that showed a record since the latest act says that nobody
 // reads it beside its owner, whom the user's or the operator's side chose (R14), and each
-// time nothing beside it was just like it.
+// time nothing beside it was just like it; and whether the act sends nothing, or the record
+// may be what goes with the text.
 func (s *Session) unread(c *call, l *leaf) bool {
 	is := false
 	for _, p := range s.holding(l.value, l.typ()) {
@@ -130,7 +131,7 @@ func (s *Session) unread(c *call, l *leaf) bool {
 			return false
 		}
 	}
-	return is && l.Rule == "output"
+	return is && l.Rule == "output" && c.effect&(policy.Send|policy.Egress|policy.Transfer|policy.Auth) == 0
 }
 
 // twin reports whether a record stands beside one that is just like it.
