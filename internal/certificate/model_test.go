@@ -64,7 +64,7 @@ tools:
   b/jot: { effect: write, args: { /user: { role: target, collection: user, from: [output] }, /note: { role: content, content: local } } }
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
-  n/append: { effect: send, args: { /row: { role: target, collection: row }, /line: { role: content, content: open } } }
+  n/append: { effect: write, args: { /row: { role: target, collection: row }, /line: { role: content, content: open } } }
   b/reply: { effect: send, args: { /mail: { role: selector, collection: mail }, /user: { role: selector, collection: user } } }
   w/fetch: { effect: egress, args: { /url: { role: target, type: url, from: [seen] } } }
   b/tell: { effect: send, args: { /who: { role: target } } }
@@ -292,7 +292,8 @@ func (w *world) step(rules map[string]int, first bool) {
 		w.say(w.pick([]string{"same parts as 'Blue lamp'", "same parts as 'Blue lamp'", "same parts as 'Blue lamp' on 2027-01-15", "same parts as 'bobby'"}))
 	}
 	if name == "rows" && w.IntN(16) == 0 {
-		w.say(w.pick([]string{"row starting with row-0", "row that ends in '-0001'", "row whose name begins with row-0001", "the one starting with row-0"}))
+		w.say(w.pick([]string{"row starting with row-0", "row that ends in '-0001'", "row whose name begins with row-0001", "the one starting with row-0", "row starting with 'row-0001' and row-0002", "row starting with Row-0",
+			"user starting with bobb", "user about bobby", "user that starts with 'say bobby'"}))
 	}
 	var args []string
 	for _, a := range worldArguments[tool] {
@@ -423,13 +424,19 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		}
 		result = strictjson.Make(strictjson.Member{Name: "content", Value: slices.Concat([]byte(`[{"type":"text","text":`), strictjson.Quote(text), []byte("}]"))})
 	}
+	if !d.Effect.Gated() && w.IntN(16) == 0 { // an act is made, and the user speaks, while the read is under way
+		w.call(rules, "n/append", []string{fmt.Sprintf("%q:%s", "row", w.value("row")), `"line":"hello"`})
+		if w.IntN(2) == 0 {
+			w.say(w.pick(worldWords))
+		}
+	}
 	w.script = append(w.script, "result "+string(result.Raw()))
 	n := w.gate.Next()
 	o := w.gate.Observe(&d, gate.Result{Evidence: n, Time: w.at, Status: gate.OK, Value: result})
 	w.gate.Commit(o)
 	if !o.Admissible {
-		w.told.End(w.n)
-	} else if err := w.told.Result(Result{Call: w.n, Evidence: n, Time: w.at, Value: result}); err != nil {
+		w.told.End(call.Number)
+	} else if err := w.told.Result(Result{Call: call.Number, Evidence: n, Time: w.at, Value: result}); err != nil {
 		w.t.Error(err)
 	}
 	return nil
