@@ -431,7 +431,7 @@ func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
 		if !mine || len(values) < len(k.Args) {
 			continue
 		}
-		q := provenance.Query{Value: strictjson.StringOf(k.Write(values)), Authority: true}
+		q := provenance.Query{Value: strictjson.StringOf(k.Write(values)), Authority: true, Named: true}
 		if at, why := j.session().ledger.Typed(q); why == "" {
 			return at, true
 		}

@@ -30,12 +30,24 @@ func anyWord(t Type, s string) bool {
 	if strings.ContainsFunc(s, blank) {
 		return true
 	}
+	if alternatives(s) {
+		return true
+	}
 	return !strings.ContainsAny(s, "@/") && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "www.") && (t == Name || !strings.ContainsFunc(s, unicode.IsNumber))
 }
 
 // apart reports whether a stretch is set apart as a name.
 func (r *reading) apart(at span, words []string) bool {
 	return r.inQuotes(at) || r.called(at.start, words) && (r.hash[at.start] || !GoesOn(r.text[at.start:at.end]))
+}
+
+// alternatives reports whether a text is of words that a sentence goes on with, with
+// strokes between them: "and/or", "he/she".
+func alternatives(s string) bool {
+	words := strings.Split(s, "/")
+	return len(words) > 1 && !slices.ContainsFunc(words, func(w string) bool {
+		return strings.ContainsFunc(w, func(r rune) bool { return !unicode.IsLetter(r) }) || !GoesOn(strings.ToLower(w))
+	})
 }
 
 // GoesOn reports whether words behind the word for a thing say more of it, or what the

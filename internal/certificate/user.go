@@ -116,12 +116,18 @@ func wordy(t provenance.Type, v strictjson.Value) bool {
 	case provenance.Host:
 		return !insideDot.MatchString(text)
 	case provenance.Name:
-		return isText && !addressForm.MatchString(text)
+		return isText && (!addressForm.MatchString(text) || stroked(text))
 	}
-	return isText && !addressForm.MatchString(text) && !digitForm.MatchString(text)
+	return isText && (!addressForm.MatchString(text) || stroked(text)) && !digitForm.MatchString(text)
+}
+
+// stroked reports whether a text is of words that go on with a sentence, and of strokes.
+func stroked(text string) bool {
+	return strokeForm.MatchString(text) && !slices.ContainsFunc(strings.Split(strings.ToLower(text), "/"), func(w string) bool { return !provenance.GoesOn(w) })
 }
 
 var (
+	strokeForm    = regexp.MustCompile(`^\pL+(?:/\pL+)+$`)
 	properForm    = regexp.MustCompile(`^\p{Lu}\P{Lu}*(?:\s+\p{Lu}[^\p{Lu}\s]*)*$`)
 	insideDot     = regexp.MustCompile(`[^.]\.+[^.]`)
 	addressForm   = regexp.MustCompile(`^(?:(?:www\.|#)[^\pZ\s]*|[^\pZ\s]*[@/][^\pZ\s]*)$`)
@@ -358,7 +364,7 @@ func (s *Session) composite(c *call, l *leaf, r gate.Ref) bool {
 			mine = mine || c.leaves[n] == l
 			word += part + k.Text[i+1]
 		}
-		return mine && s.typed(&leaf{value: strictjson.StringOf(word)}, r)
+		return mine && s.typed(&leaf{value: strictjson.StringOf(word), apart: true}, r)
 	})
 }
 
