@@ -82,7 +82,7 @@ func (n *Names) read(t *turn, runs int) int {
 				return 0
 			}
 			whole, last := n.l.holding(text[i:e])
-			if len(whole)+len(last) > 0 && isName(text[i:e]) && !t.own.closes(span{i, e}) {
+			if len(whole)+len(last) > 0 && isName(text[i:e]) && !t.own.closes(span{i, e}) && !t.own.cuts(span{i, e}) {
 				n.said = append(n.said, named{Quote{t.Evidence, i, e}, text[i:e], whole, last})
 			}
 		}

@@ -440,14 +440,22 @@ func (r *reading) spell(i, end int) {
 		return
 	}
 	for n := 1; i+n <= len(r.text) && n < 48; n++ {
-		if n > 8 && r.end[i+n] {
-			file(t, i+n)
+		if rest := r.text[i+n:]; n > 8 && r.end[i+n] {
+			// Of a number in groups a part is another number.
+			if t != Phone || !strings.Contains(r.text[i:i+n], " ") || !startsDigit(strings.TrimLeft(rest, " -.()")) || strings.HasPrefix(rest, ". ") {
+				file(t, i+n)
+			}
+			if strings.HasPrefix(rest, ". ") {
+				return
+			}
 		}
 		if i+n < len(r.text) && !strings.Contains(form, r.text[i+n:i+n+1]) {
 			return
 		}
 	}
 }
+
+func startsDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
 // longWord bounds how much of a word without white space is read by its type.
 const longWord = 2048
@@ -464,7 +472,7 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 		if looks++; ordered && (looks > mostSaid || !Orders(r.text, at.start, at.end)) {
 			return false
 		}
-		if q.Authority && (r.closes(at) || r.partial(at, words)) {
+		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) {
 			return false
 		}
 		if r.hash[at.start] || small {
@@ -495,6 +503,16 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 	}
 	return s, false, bare
 }
+
+// cuts reports whether a stretch is the first words of a path that stands in quotation marks
+// for the blanks in it: "/srv/my" is another directory than "/srv/my files".
+func (r *reading) cuts(at span) bool {
+	mark, _ := utf8.DecodeLastRuneInString(r.text[:at.start])
+	line, _, _ := strings.Cut(r.text[at.end:], "\n")
+	return strings.ContainsRune(quotes, mark) && pathBegins.MatchString(r.text[at.start:at.end]) && strings.HasPrefix(line, " ") && strings.ContainsAny(line, quotes)
+}
+
+var pathBegins = regexp.MustCompile(`^(?:[/\\~]|\.\.?[/\\]|[A-Za-z]:[/\\])`)
 
 // called reports whether one of the words stands directly before i.
 func (r *reading) called(i int, words []string) bool {

@@ -221,7 +221,7 @@ func (s *Session) creation(c *call, l *leaf, p *place) bool {
 // server guarantees alone.
 func (s *Session) names(collection string, of []string, value strictjson.Value, e gate.Ref, guaranteed bool) bool {
 	t, words, ok := s.quote(e)
-	if !ok || collection == "" || !t.token(e.Start, e.End) || t.over(e.Start, e.End) || !naming(t, words) || t.partial(e, of) {
+	if !ok || collection == "" || !t.token(e.Start, e.End) || t.over(e.Start, e.End) || !naming(t, words) || t.cut(e.Start, e.End) || t.partial(e, of) {
 		return false
 	}
 	found := false

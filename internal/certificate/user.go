@@ -195,8 +195,11 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 		return false
 	}
 	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && t.begins(r.Start-1)
-	if !t.ends(r.End) || !hash && !t.begins(r.Start) || l.authority() && (t.over(r.Start, r.End) || t.partial(r, l.words())) {
+	if !t.ends(r.End) || !hash && !t.begins(r.Start) || l.authority() && (t.over(r.Start, r.End) || t.cut(r.Start, r.End) || t.partial(r, l.words())) {
 		return false
+	}
+	if l.typ() == provenance.Phone && strings.Contains(words, " ") && (strings.Contains(words, ". ") || furtherDigits.MatchString(t.own[r.End:]) && !strings.HasPrefix(t.own[r.End:], ". ")) {
+		return false // a part of a number in groups, or two
 	}
 	if text, _ := l.value.Text(); words != text {
 		for end := r.Start + 1; end < r.End; end++ {
@@ -213,6 +216,19 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 	}
 	small := l.enum || provenance.SmallSpace(l.typ(), l.value)
 	return !small && !hash || t.called(r.Start, hash, l.words())
+}
+
+var (
+	furtherDigits = regexp.MustCompile(`^[-. ()]*[0-9]`)
+	quotedPath    = regexp.MustCompile(`^(?:/|\\|~|\.{1,2}[/\\]|[A-Za-z]:[/\\])`)
+)
+
+// cut reports whether a stretch is where a path begins that is in quotation marks as it has
+// blanks in it.
+func (t *turn) cut(start, end int) bool {
+	before, _ := utf8.DecodeLastRuneInString(t.own[:start])
+	rest, _, _ := strings.Cut(t.own[end:], "\n")
+	return start > 0 && anyMark.MatchString(string(before)) && quotedPath.MatchString(t.own[start:end]) && rest != "" && rest[0] == ' ' && anyMark.MatchString(rest)
 }
 
 // spells reports whether words are a value.
