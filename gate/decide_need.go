@@ -145,6 +145,9 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 			supply += ", and the user may type it"
 		}
 	}
+	if j.destroys(l) {
+		supply += "; the user also has to name what is destroyed, by this value or by what only its record has"
+	}
 	return s + "; " + supply
 }
 

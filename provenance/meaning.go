@@ -168,12 +168,12 @@ var (
 	// negating are those behind an order by which it is none, or not yet.
 	negating = wordSet("not never nicht nie niemals kein keine keinen erst")
 	// tentative are those of a request that may as well be one for advice.
-	tentative = wordSet("help assist hoping wondering wonder might appreciate")
+	tentative = wordSet("help assist possible hoping wondering wonder might appreciate")
 	// self are the verbs of a question about what the user himself does.
 	self = wordSet("do did can could should shall may might must would am")
 	// requests are how people ask somebody politely to do something.
 	requests = ways(`can you|could you|will you please|would you|kannst du|könntest du|würdest du|can you possibly|could you possibly|would you possibly|
-		would you be able to|would you be so kind as to|would you be willing to|
+		would it be possible to|would it be possible for you to|would you be able to|would you be so kind as to|would you be willing to|
 		i want you to|i need you to|i'd like you to|i would like you to|i'll need you to|i will need you to|
 		i could use your help to|i could really use your help to|i need your help to|
 		let's|lets|let us|help me|help me to|help to|go ahead|proceed to|make sure to|make sure you|make sure that you|ensure you|ensure that you|be sure to|remember to|try to|
@@ -186,7 +186,7 @@ var (
 		i need your help in|i need your help with|help in|help me in|help with|help me with|assist in|assist me in|assist with|assist me with|
 		proceed with|go ahead with|proceed by|begin by|start by`)
 	// wishes are how they say what they want to be done.
-	wishes = ways("i want to|i need to|i'd like to|i would like to|i wish to|i'd want to|we need to")
+	wishes = ways("i want to|i need to|i'd like to|i would like to|i'd love to|i would love to|i wish to|i'd want to|we need to")
 	// ensuring are how they say what a state has to be.
 	ensuring = ways("ensure|ensure that|make sure|make sure that|see to it that")
 )
