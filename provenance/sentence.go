@@ -61,7 +61,7 @@ func conditional(rest string) bool {
 	for n, c := range clausesOf(rest[:endOf(rest)]) {
 		words := wordsOf(c.text)
 		for i, w := range words {
-			if conditions[w] && !(w == "before" && (n == 0 || i > 0) && i+1 < len(words) && acting[words[i+1]]) {
+			if conditions[w] && !(w == "before" && (n == 0 || i > 0) && i+1 < len(words) && (acting[words[i+1]] || isGerund(words[i+1]) && !dating[words[i+1]])) {
 				return true
 			}
 		}
