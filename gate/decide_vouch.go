@@ -166,7 +166,7 @@ func (j *judge) chosen(l *leaf) bool { return j.anchoredBy(l, (*provenance.Names
 
 func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Query) (provenance.Quote, bool)) bool {
 	switch l.rule_ {
-	case "const", "user", "user:time", "user:amount", "user:composite", "party", keptCall:
+	case "const", "user", "user:time", "user:amount", "user:composite", "user:within", "party", keptCall:
 		return true
 	case "grown", grownOutput: // allowed from now on as a reader, not to be destroyed
 		if j.d.Effect&policy.Delete == 0 {
@@ -445,6 +445,9 @@ func (j *judge) fromUser(l *leaf) writ.Reason {
 	if r != "" && !j.strict {
 		if at, ok := j.typedWithin(l); ok {
 			q, r, rule = at, "", "user:composite"
+		} else if name, dir, ok := j.typedInTwo(l); ok {
+			l.founded = founded{rule_: "user:within", label: writ.User, refs: []Ref{quoteOf(name), quoteOf(dir)}, newest: name.Evidence}
+			return ""
 		}
 	}
 	if r != "" && !j.said(l) {
@@ -458,6 +461,15 @@ func (j *judge) fromUser(l *leaf) writ.Reason {
 		l.contested = s.ledger.Contested(j.query(l, policy.Source{}))
 	}
 	return ""
+}
+
+// typedInTwo asks where the user typed a path as a name and the directory it is in (R15).
+func (j *judge) typedInTwo(l *leaf) (name, dir provenance.Quote, ok bool) {
+	s, q := j.session(), j.query(l, policy.Source{Kind: policy.FromUser})
+	if s == nil || l.answer || l.key || l.lines || s.ledger.Turns() == 0 || j.setApart(l, q) || j.commands(l) {
+		return name, dir, false
+	}
+	return s.ledger.TypedWithin(q)
 }
 
 // fromParty is R3: an authenticated third party's identity vouches if the user

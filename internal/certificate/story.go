@@ -59,6 +59,8 @@ func origin(t *gate.Trace) string {
 		return "was allowed by a person, for this call alone (" + evidence(t.Evidence) + ")"
 	case t.Rule == "user":
 		return "is what you typed: " + from(0)
+	case t.Rule == "user:within":
+		return "is a name that you typed, and the directory it is in: " + all(t.Evidence)
 	case t.Rule == "user:composite":
 		return "is a part of what you typed as one word: " + from(0)
 	case t.Rule == "user:time":

@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -355,6 +356,23 @@ func wordPart(s string) bool {
 	return s != "" && !strings.HasPrefix(s, ".") && !strings.HasPrefix(s, "_") && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
 	})
+}
+
+// inTwo reports whether two references quote a name with a dot in it, and right behind it
+// the directory that it is in (R15).
+func (s *Session) inTwo(l *leaf) bool {
+	full, _ := l.value.Text()
+	c, already, why := provenance.Canonical(provenance.Path, l.value)
+	name, dir := l.Evidence[0], l.Evidence[1]
+	if l.typ() != provenance.Path || why != "" || !already || c == "/" || name.Evidence != dir.Evidence || name.End >= dir.Start {
+		return false
+	}
+	base, in, rule := *l, *l, *l.rule
+	rule.Type = provenance.Untyped
+	base.value, base.rule, in.value = strictjson.StringOf(path.Base(full)), &rule, strictjson.StringOf(path.Dir(full))
+	t, words, ok := s.quote(name)
+	return ok && !l.apart && !l.commands && words == path.Base(full) && strings.Contains(strings.Trim(words, "."), ".") && t.begins(name.Start) &&
+		s.typed(&base, name) && s.typed(&in, dir) && provenance.Within(t.own[name.End:dir.Start])
 }
 
 // composite reports whether a reference quotes one word in which the user wrote a value
