@@ -113,6 +113,7 @@ func (r *verifyReport) print(w io.Writer) {
 		word = "not all proven"
 	}
 	fmt.Fprintf(w, word+": %s of %s, %d accepted, %d refused", cli.Number(r.Records, "record", "records"), cli.Number(r.Sessions, "session", "sessions"), r.Accepted, r.Rejected)
+	when(w, r.Rejected > 0, " or asked") // the log counts both as one
 	fmt.Fprintf(w, "; %s", cli.Number(r.Replayed, "decision made again, same answer", "decisions made again, same answers"))
 	when(w, r.Certificates > 0, "; %s", cli.Number(r.Certificates, "certificate holds", "certificates hold"))
 	when(w, r.Grounded > 0, "; %s", cli.Number(r.Grounded, "summary found in its source", "summaries found in their sources"))

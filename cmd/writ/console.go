@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -181,6 +182,7 @@ func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struc
 		Servers:  func(ctx context.Context) ([]console.Server, error) { return o.shownServers(ctx, g) },
 		Contract: func(ctx context.Context, id string) (*console.Contract, error) { return o.shownContract(ctx, g, id) },
 		Policy:   func(ctx context.Context) (*console.Policy, error) { return o.shownPolicy(ctx, g) },
+		Names:    func(ctx context.Context) map[string]string { return sessionNames(ctx, o.store, o.state) },
 		Replay:   o.judgedBy,
 		Learned:  o.learned,
 		Friction: o.friction,
@@ -260,6 +262,7 @@ type elsewhere struct {
 	looked time.Time
 	busy   bool
 	open   []waiting
+	said   map[string]approval.Answer // to those that waited lately
 	there  int
 	leave  context.CancelFunc
 }
@@ -302,8 +305,33 @@ func (e *elsewhere) look(ctx context.Context) {
 		})
 	}
 	e.mu.Lock()
+	was := e.open
+	e.mu.Unlock()
+	said := map[string]approval.Answer{}
+	for _, w := range was {
+		if slices.ContainsFunc(open, func(o waiting) bool { return o.ID == w.ID }) {
+			continue
+		}
+		defer w.client.CloseIdleConnections()
+		var r approval.Reply
+		if status, err := exchange(ctx, w.client, "GET /approvals/"+w.ID, "", nil, 1<<16, &r); status == http.StatusOK && err == nil {
+			said[w.ID] = approval.Answer{Yes: r.Yes, By: r.By}
+		}
+	}
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open, e.looked, e.busy = open, time.Now(), false
+	if e.said == nil || len(e.said) > approval.MaxOpen {
+		e.said = map[string]approval.Answer{}
+	}
+	maps.Copy(e.said, said)
+}
+
+func (e *elsewhere) Said(id string) (approval.Answer, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a, ok := e.said[id]
+	return a, ok
 }
 
 // There holds the stream of each gateway open, and of each that is started meanwhile.

@@ -310,7 +310,7 @@ func TestConsoleBrowser(t *testing.T) {
 	// A card, answered in one of two tabs.
 	b.do(chromedp.Navigate(site + "/approvals"))
 	b.says("May the agent do this?")
-	b.says("it stands inside example/fetch_ticket /structuredContent/text")
+	b.says("it stands inside ev3 example/fetch_ticket /structuredContent/text")
 	b.looks("approvals")
 	other.do(chromedp.Navigate(site + "/approvals"))
 	other.says("May the agent do this?")
@@ -333,6 +333,7 @@ func TestConsoleBrowser(t *testing.T) {
 	}
 	other.until(fmt.Sprintf(`document.querySelector(%q+".gone button.yes:disabled")`, card)) // it was told, and stays
 	other.says("What waits has changed")
+	other.says("Accepted: " + account() + " said yes. What was decided") // by whom, and without a click
 	b.do(chromedp.NavigateBack())
 	b.until(`document.readyState === "complete"`)
 	b.until(fmt.Sprintf(`!document.querySelector(%q)`, card)) // what was answered does not come back
@@ -506,6 +507,30 @@ func TestConsoleSwap(t *testing.T) {
 	b.alive()
 	b.do(chromedp.Click(chromedp.CSS(".card button.no")))
 	b.says("You said no.")
+
+	// An empty list fills by itself, and says on what an answer was given; one with something to read does not.
+	other := b.tab()
+	other.do(chromedp.Navigate(site + "/approvals"))
+	other.says("Nothing waits")
+	eval[bool](other, `(() => { document.querySelector(".who button").focus(); return true })()`)
+	asked := make(chan string)
+	go func() { asked <- closes("INC-2222") }()
+	b.until(`document.querySelector(".card pre.bytes")?.innerText.includes("INC-2222")`)
+	b.says("You said no.")
+	other.says("What waits has changed") // nothing moves below who is about to press
+	if eval[bool](other, `document.body.innerText.includes("Nothing waits")`) {
+		t.Error("below the link to what waits it says that nothing does")
+	}
+	other.do(chromedp.KeyEvent("r"))
+	other.until(`document.activeElement.matches("#stream a")`)
+	other.do(chromedp.KeyEvent("\r"))
+	other.alive()
+	other.do(chromedp.Click(chromedp.CSS(".card button.no")))
+	b.until(`document.querySelector(".card.gone")`)
+	b.says("Refused: " + account() + " said no. What was decided")
+	<-asked
+	b.do(chromedp.Click(chromedp.CSS(".went a")))
+	b.until(`location.search.includes("session=s_") && document.querySelector("#rows .word").innerText === "refused"`)
 
 	// Bytes are drawn in their order, whatever the direction of their script.
 	b.do(chromedp.Navigate(site + "/"))

@@ -15,9 +15,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/example"
 )
 
@@ -137,10 +139,18 @@ func TestConsoleElsewhere(t *testing.T) {
 	ask := letIn(t, link)
 	page, _ := ask("/approvals", nil)
 	id := found(t, `action="/approvals/(\w+)"`, page)
+	other := &elsewhere{flags: &flags{state: state}, own: approval.New(time.Now)} // of another console
+	if open := other.Open(t.Context(), true); len(open) != 1 || open[0].ID != id {
+		t.Errorf("another console sees %v", open)
+	}
 	form := url.Values{"form": {found(t, `name="form" value="([^"]+)"`, page)}, "say": {"yes"}, "code": {code}}
 	_, to := ask("/approvals/"+id, form)
 	if page, _ = ask(to, nil); !strings.Contains(page, "You said yes. It is on record.") || !strings.Contains(page, "Nothing waits") {
 		t.Errorf("after the answer:\n%s", page)
+	}
+	other.Open(t.Context(), true)
+	if a, ok := other.Said(id); !ok || !a.Yes || a.By != account() {
+		t.Errorf("another console knows of the answer: %+v", a)
 	}
 	_, to = ask("/approvals/"+id, form)
 	if page, _ = ask(to, nil); !strings.Contains(page, "That question is gone") {
@@ -271,4 +281,27 @@ func TestConsoleLink(t *testing.T) {
 	}
 	s.press("\x03")
 	s.exits()
+}
+
+// TestConsoleStranger: of a value that nothing vouches for, the page of its decision says where it
+// stands all the same, who can write there, and leads to the bytes.
+func TestConsoleStranger(t *testing.T) {
+	state := ownState(t)
+	_, link, _ := consoled(t, "127.0.0.1:0", "--state", state)
+	piped77(t, "", "call", "--state", state, "--session", "demo", "fetch_ticket", `{"id":"INC-1043"}`)
+	out, _ := piped77(t, "", "call", "--state", state, "--session", "demo", "delete_document", `{"id":"doc-e90b42"}`)
+	ask := letIn(t, link)
+	page, _ := ask("/?status=refused", nil)
+	page, _ = ask(found(t, `class="call"><a href="(/d/[^"]+)"`, page), nil)
+	at := found(t, `it stands in <a href="(/e/[^"#]+)#hit"><bdi>ev1 example/fetch_ticket /structuredContent/text</bdi></a>, which anyone can write`, page)
+	if page, _ = ask(strings.ReplaceAll(at, "&amp;", "&"), nil); !strings.Contains(page, ">doc-e90b42</mark>") {
+		t.Errorf("%s, after %s:\n%s", at, out, page)
+	}
+	// What stands in a field of the server's own is not called a stranger's.
+	piped77(t, "", "call", "--state", state, "--session", "demo", "search_documents", `{"query":""}`)
+	piped77(t, "", "call", "--state", state, "--session", "demo", "delete_document", `{"id":"doc-2b8e04"}`)
+	page, _ = ask("/?session=demo", nil)
+	if page, _ = ask(found(t, `class="call"><a href="(/d/[^"]+)"`, page), nil); !strings.Contains(page, `ev2 example/search_documents /structuredContent/documents/1/id</bdi></a>, what the server guarantees`) {
+		t.Errorf("of an id that was listed it says:\n%s", page)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/private"
@@ -159,25 +160,4 @@ func regrow(ctx context.Context, file string, more []policy.Grown, without int, 
 }
 
 // grownLine says a line in words.
-func grownLine(g policy.Grown) string {
-	switch {
-	case g.Closed != "":
-		return "our own people alone make members of the collection " + cli.OneLine(g.Closed, 80)
-	case g.Call != nil:
-		words := ""
-		if len(g.Texts) > 0 {
-			words = " and any words in " + cli.OneLine(strings.Join(g.Texts, ", "), 200)
-		}
-		return cli.OneLine(g.Tool, 200) + " may be called with " + cli.OneLine(string(g.Call), 200) + words
-	case g.Writes != "":
-		where := ""
-		if g.In == policy.InText {
-			where = " in its text"
-		}
-		who := map[string]string{policy.WritesOurs: "where our own people alone write", policy.WritesServer: "which the server alone gives"}[g.Writes]
-		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned" + where + ", " + who
-	case g.From != "":
-		return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + cli.OneLine(g.From, 200) + " returned"
-	}
-	return cli.OneLine(g.Tool+" "+g.Arg, 200) + " accepts " + cli.OneLine(string(g.Const), 200)
-}
+var grownLine = approval.Sentence

@@ -266,7 +266,7 @@ func printField(w io.Writer, f *learn.Field) {
 		when(w, len(e.Also) > 0, "; some stood in %s as well", cli.OneLine(strings.Join(e.Also, ", "), 300))
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "  without it %s more would wait\n", cli.Number(f.Saves, "call", "calls"))
+	fmt.Fprintf(w, "  by it %s fewer would wait\n", cli.Number(f.Saves, "call", "calls"))
 }
 
 // askLearned asks of each field, and keeps what a person says yes to: the lines stand

@@ -136,7 +136,7 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 		fmt.Fprintf(stderr, "SHADOW MODE: calls are judged and recorded, and every one of them passes\n")
 	}
 	if o.example {
-		fmt.Fprintf(stderr, "no --config: the built-in example server is mounted. The console says what to try, from this on, in another terminal:\n  %s\n",
+		fmt.Fprintf(stderr, "no --config: the built-in example server is mounted. The console says what to try; it begins so, in another terminal:\n  %s\n",
 			firstCalls(c)[0].Commands[0])
 	}
 	go func() {

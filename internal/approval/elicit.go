@@ -2,6 +2,7 @@ package approval
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,10 +27,15 @@ const thisCall = "from now on, this very call, whatever its free texts say where
 
 // Choice is what keeping it means, in words.
 func (o *Offer) Choice() string {
-	if o.Keep == KeepValue && slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Call != nil }) {
+	if o.Keep == KeepValue && o.WholeCall() {
 		return thisCall
 	}
 	return choices[o.Keep]
+}
+
+// WholeCall reports whether what is kept is a whole call.
+func (o *Offer) WholeCall() bool {
+	return slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Call != nil })
 }
 
 // form is what a client shows: the message, and the words that may be chosen, with what
@@ -79,20 +85,63 @@ func (o *Offer) Explained() (rows string, fits bool) {
 			return "", false
 		}
 	}
-	for _, can := range WhoCan(o.Lines) {
-		if field, writes := strings.CutPrefix(can, canWrite); writes && o.Keep == KeepServer {
-			row("      and says that nobody but the server can write ", field)
-			can = canHave + field
-		}
-		row("      and says that only our own people can ", can)
+	for _, says := range o.Says() {
+		row("      and says that ", says)
 	}
 	return b.String(), fits
+}
+
+// Says is what who chooses it says by that, and only a person knows.
+func (o *Offer) Says() (all []string) {
+	for _, can := range WhoCan(o.Lines) {
+		if field, writes := strings.CutPrefix(can, canWrite); writes && o.Keep == KeepServer {
+			all = append(all, "nobody but the server can "+canWrite+field)
+			can = canHave + field
+		}
+		all = append(all, "only our own people can "+can)
+	}
+	return all
 }
 
 // Line is a line of a grown policy as its file has it, but for who said so and when.
 func Line(g policy.Grown) string {
 	_, line, _ := strings.Cut(string(policy.GrownText([]policy.Grown{g})), "\n")
 	return strings.TrimSpace(line)
+}
+
+// Sentences are those of the lines of a text that was made of them (policy.GrownText).
+func Sentences(kept []byte) (says []string) {
+	for line := range strings.Lines(string(kept)) {
+		var g policy.Grown
+		if _, line, ok := strings.Cut(line, "- "); ok && json.Unmarshal([]byte(line), &g) == nil {
+			says = append(says, Sentence(g))
+		}
+	}
+	return says
+}
+
+// Sentence says in words what a line allows. What others wrote in it is escaped.
+func Sentence(g policy.Grown) string {
+	switch {
+	case g.Closed != "":
+		return "our own people alone make members of the collection " + text.OneLine(g.Closed, 80)
+	case g.Call != nil:
+		words := ""
+		if len(g.Texts) > 0 {
+			words = " and any words in " + text.OneLine(strings.Join(g.Texts, ", "), 200)
+		}
+		return text.OneLine(g.Tool, 200) + " may be called with " + text.OneLine(string(g.Call), 200) + words
+	case g.Writes != "":
+		where := ""
+		if g.In == policy.InText {
+			where = " in its text"
+		}
+		who := map[string]string{policy.WritesOurs: "where our own people alone write", policy.WritesServer: "which the server alone gives"}[g.Writes]
+		return text.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + text.OneLine(g.From, 200) + " returned" + where + ", " + who
+	case g.From != "":
+		return text.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + text.OneLine(g.From, 200) + " returned"
+	}
+	return text.OneLine(g.Tool+" "+g.Arg, 200) + " accepts " + text.OneLine(string(g.Const), 200)
 }
 
 // maxLine bounds a line that a choice shows.

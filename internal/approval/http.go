@@ -43,7 +43,8 @@ func (r *Reply) Late() string {
 // Handler serves the queue at /approvals: GET lists the open questions, with
 // ?watch as a stream of such lists, a line each, for as long as somebody looks; POST
 // /approvals/ID with {"yes":true} or {"yes":false} answers one, and with {"yes":true,
-// "keep":…} what it offered is kept as well. who says who asks: its error refuses an
+// "keep":…} what it offered is kept as well. GET /approvals/ID says who answered one lately, and
+// what. who says who asks: its error refuses an
 // answer, and who may not answer does not count as watching.
 func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err error)) http.Handler {
 	m := http.NewServeMux()
@@ -80,6 +81,14 @@ func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err
 				return
 			}
 		}
+	})
+	m.HandleFunc("GET /approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
+		a, ok := q.Said(strings.ToLower(r.PathValue("id")))
+		w.Header().Set("Content-Type", "application/json")
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		json.NewEncoder(w).Encode(Reply{Yes: a.Yes, By: a.By})
 	})
 	reply := func(w http.ResponseWriter, status int, reply Reply) {
 		w.Header().Set("Content-Type", "application/json")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
@@ -44,6 +45,12 @@ type Seen struct {
 	// Inner is where in the JSON that the text at Pointer is, "" where that is none.
 	Inner string `json:"inner,omitempty"`
 	Label string `json:"label"`
+	// Evidence is the number of what holds it, in its session, with the line of its text or the
+	// bytes of a turn.
+	Evidence uint32 `json:"evidence,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Start    int    `json:"start,omitempty"`
+	End      int    `json:"end,omitempty"`
 }
 
 // Show is the question for a surface.
@@ -55,11 +62,16 @@ func (q *Question) Show() Shown {
 	for _, v := range q.Values {
 		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, v.Follows, nil}
 		for _, at := range v.Seen {
-			s.Seen = append(s.Seen, Seen{at.Tool, at.Pointer, at.Inner, at.Label.String()})
+			s.Seen = append(s.Seen, SeenAt(at))
 		}
 		out.Values = append(out.Values, s)
 	}
 	return out
+}
+
+// SeenAt is a place of recorded evidence.
+func SeenAt(at gate.Ref) Seen {
+	return Seen{at.Tool, at.Pointer, at.Inner, at.Label.String(), at.Evidence, at.Line, at.Start, at.End}
 }
 
 // whoWrote says of a label who can have written what has it.

@@ -12,6 +12,8 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/story"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // card is one question as it is shown.
@@ -20,8 +22,12 @@ type card struct {
 	Long   bool // it is not shown whole, and nobody says yes to it here
 	Offers []offer
 	Fault  string
+	Over   bool   // its call is held no more
+	Name   string // of its session
 	// Inside are, by pointer, the texts in which values stand that nothing holds whole.
 	Inside map[string]*origin
+	// Beside are, by pointer, other fields of the record that a value is of.
+	Beside map[string][]beside
 }
 
 // A page shows so many cards, and no more of one than maxDrawn: what an agent asks for is
@@ -65,16 +71,33 @@ func offers(q *approval.Shown) (out []offer) {
 		if n += len(rows); !fits || n > maxDrawn/8 {
 			continue
 		}
-		lines := strings.Split(strings.TrimRight(rows, "\n"), "\n")
-		out = append(out, offer{o.Keep, o.Choice(), lines[1:]})
+		one := offer{o.Keep, choices[o.Keep], nil, nil, o.Says()}
+		if o.WholeCall() {
+			one.Words = "This call"
+		}
+		for _, g := range o.Lines {
+			one.Allows, one.Lines = append(one.Allows, approval.Sentence(g)), append(one.Lines, approval.Line(g))
+		}
+		out = append(out, one)
 	}
 	return out
 }
 
+// offer is one as a card shows it: in a word what is kept, what that allows, the lines
+// themselves, and what who chooses it says by that.
 type offer struct {
-	Keep  approval.Keep
-	Words string
-	Rows  []string
+	Keep                approval.Keep
+	Words               string
+	Allows, Lines, Says []string
+}
+
+// choices tell offers apart.
+var choices = map[approval.Keep]string{
+	approval.KeepServer: "This field, because the server makes up what stands there, as a number or an id",
+	approval.KeepSource: "This field",
+	approval.KeepOurs:   "This field, because people write it, and all of them are our own",
+	approval.KeepClosed: "This collection, because our own people alone add to it",
+	approval.KeepValue:  "This value alone, whoever wrote it",
 }
 
 // approvalsPage are the questions that wait.
@@ -84,6 +107,7 @@ type approvalsPage struct {
 	More      int // that are not shown
 	Confirmed bool
 	Said      string // what became of an answer
+	Kept      bool   // and something is kept by it
 	Word      string
 	Tail      string
 }
@@ -104,6 +128,8 @@ type Elsewhere interface {
 	Open(ctx context.Context, fresh bool) []approval.Shown
 	// There says that somebody watches, until leave is called.
 	There() (leave func())
+	// Said is who answered one that waited there lately, and what.
+	Said(id string) (approval.Answer, bool)
 	// Reply answers one, as approval.Queue.Reply does; the status is 0 where no answer came.
 	Reply(ctx context.Context, id string, a approval.Answer) (status int, said approval.Reply)
 }
@@ -115,7 +141,51 @@ func (c *Console) open(ctx context.Context, fresh bool) (all []approval.Shown, c
 	for i := range own {
 		all = append(all, own[i].Show())
 	}
-	return append(all, c.o.Elsewhere.Open(ctx, fresh)...), changed
+	all = append(all, c.o.Elsewhere.Open(ctx, fresh)...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.o.Clock()
+	maps.DeleteFunc(c.waited, func(_ string, q approval.Question) bool { return now.Sub(q.Until) > approval.Stands })
+	for i := range all {
+		q := &all[i].Question
+		if len(c.waited) < 2*approval.MaxOpen && len(q.Server)+len(q.Tool) < 400 {
+			c.waited[q.ID] = approval.Question{Session: q.Session, Server: q.Server, Tool: q.Tool, Until: q.Until}
+		}
+	}
+	return all, changed
+}
+
+// went is what became of a question that waits no more, and where its call's decisions are.
+type went struct {
+	Says string `json:"says"`
+	To   string `json:"to"`
+}
+
+// gone are the questions that waited lately and do not wait any more.
+func (c *Console) gone(open []approval.Shown) map[string]went {
+	out, now := map[string]went{}, c.o.Clock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, q := range c.waited {
+		if slices.ContainsFunc(open, func(o approval.Shown) bool { return o.ID == id }) {
+			continue
+		}
+		a, answered := c.o.Queue.Said(id)
+		if !answered {
+			a, answered = c.o.Elsewhere.Said(id)
+		}
+		w := went{"It waits no more: its call passed or ended, or is asked anew.", "/" + filter{Session: q.Session, Tool: q.Server + "/" + q.Tool}.query()}
+		switch {
+		case answered && a.Yes:
+			w.Says = "Accepted: " + short(a.By, 80) + " said yes."
+		case answered:
+			w.Says = "Refused: " + short(a.By, 80) + " said no."
+		case !now.Before(q.Until):
+			w.Says = "Expired: nobody answered in time."
+		}
+		out[id] = w
+	}
+	return out
 }
 
 // waiting are the questions as this login sees them.
@@ -126,6 +196,7 @@ func (c *Console) waiting(x *request) *approvalsPage {
 	var ids []string
 	drawn := 0
 	open, _ := c.open(x.Context(), true)
+	names := c.o.Names(x.Context())
 	for _, q := range open {
 		ids = append(ids, q.ID)
 		if len(p.Cards) == maxCards || drawn > maxPage {
@@ -138,52 +209,92 @@ func (c *Console) waiting(x *request) *approvalsPage {
 			p.Cards = append(p.Cards, card{Shown: approval.Shown{Question: q.Question}, Long: true})
 			continue
 		}
-		one := card{Shown: q}
+		one := card{Shown: q, Over: c.lapsed(&q), Name: names[q.Session]}
 		one.Offers, drawn = offers(&q), drawn+n
-		one.Inside = c.inside(x.Context(), &q)
+		seen, _ := c.sights(x.Context(), q.Session, math.MaxUint64) // what cannot be read is left out
+		one.Inside, one.Beside = c.inside(x.Context(), &q, seen), c.besides(x.Context(), &q, seen)
 		p.Cards = append(p.Cards, one)
 	}
 	p.IDs = strings.Join(ids, " ")
 	return p
 }
 
-// inside finds the texts that a question's values stand in, where nothing holds them whole:
-// whose words they are a person can see there. What cannot be read is left out.
-func (c *Console) inside(ctx context.Context, q *approval.Shown) map[string]*origin {
-	var seen []sight
-	out, all := map[string]*origin{}, map[string]*wanted{}
-	for _, v := range q.Values {
-		if v.Value == "" || len(v.Seen) > 0 {
-			continue
-		}
-		if seen == nil {
-			if seen, _ = c.sights(ctx, q.Session); len(seen) == 0 {
-				return nil
+// lapsed reports whether the call of a question was held, and is held no more.
+func (c *Console) lapsed(q *approval.Shown) bool {
+	return !q.Held.IsZero() && !c.o.Clock().Before(q.Held)
+}
+
+// beside is another field of the record in which a value was seen, and who can write that.
+type beside struct{ Name, Value, Who string }
+
+// Bounds of what a card tells of the record of a value: values, fields, and their characters.
+const maxBesides, perRecord, maxField = 40, 2, 80
+
+// besides are those of a question's values, by their pointers: an id alone tells a person
+// nothing. Of a record the longest texts are told that are short.
+func (c *Console) besides(ctx context.Context, q *approval.Shown, seen []sight) map[string][]beside {
+	out, labelled := map[string][]beside{}, story.Labels(ctx, c.o.Log)
+	for _, v := range q.Values[:min(len(q.Values), maxBesides)] {
+		for _, at := range v.Seen {
+			i := slices.IndexFunc(seen, func(s sight) bool { return s.number == at.Evidence && s.number > 0 })
+			if i < 0 || out[v.Pointer] != nil {
+				continue
 			}
-		}
-		all[v.Pointer] = wants([]byte(v.Value), math.MaxUint64)
-	}
-	sought(ctx, slices.Collect(maps.Values(all)), seen)
-	for pointer, w := range all {
-		if w.in != nil {
-			out[pointer] = &origin{w.in.link(q.Session, w.place, w.words), short(w.in.tool+" "+w.place, 1000)}
+			record, pointer := strictjson.Of(seen[i].bytes), at.Pointer
+			if at.Inner != "" {
+				words, _ := record.At(pointer).Text()
+				if strictjson.Check([]byte(words), strictjson.Limits{Depth: 200}) != nil {
+					continue
+				}
+				record, pointer = strictjson.Of([]byte(words)), at.Inner
+			}
+			end := strings.LastIndexByte(pointer, '/')
+			if end < 0 {
+				continue
+			}
+			var all []beside
+			for name, field := range record.At(pointer[:end]).Members() {
+				words, ok := field.Text()
+				if n := len([]rune(words)); !ok || n == 0 || n > maxField || string(field.Literal()) == v.Value || len(name) > maxField {
+					continue
+				}
+				place := pointer[:end] + strictjson.Pointer([]string{name})
+				label, known := labelled(seen[i].call, place)
+				if at.Inner != "" || !known {
+					label = writ.External
+				}
+				is := approval.Seen{Label: label.String()}
+				all = append(all, beside{name, words, is.Who()})
+			}
+			slices.SortStableFunc(all, func(a, b beside) int { return len(b.Value) - len(a.Value) })
+			out[v.Pointer] = all[:min(len(all), perRecord)]
 		}
 	}
 	return out
+}
+
+// inside finds the texts that a question's values stand in, where nothing holds them whole.
+func (c *Console) inside(ctx context.Context, q *approval.Shown, seen []sight) map[string]*origin {
+	values := map[string][]byte{}
+	for _, v := range q.Values {
+		if v.Value != "" && len(v.Seen) == 0 {
+			values[v.Pointer] = []byte(v.Value)
+		}
+	}
+	return c.standing(ctx, q.Session, math.MaxUint64, seen, values)
 }
 
 // tell says on the page what became of the answer that led to it.
 func (c *Console) tell(p *approvalsPage, x *request) {
 	c.mu.Lock()
 	f := x.login.flashes[x.asked("told")]
-	delete(x.login.flashes, x.asked("told"))
 	c.mu.Unlock()
 	for i := range p.Cards {
 		if p.Cards[i].ID == f.at {
 			p.Cards[i].Fault, f.text = f.text, ""
 		}
 	}
-	p.Said, p.Word = f.text, f.word
+	p.Said, p.Word, p.Kept = f.text, f.word, f.kept
 }
 
 // answer is the one place of the console where a person says yes or no.
@@ -231,11 +342,15 @@ func (c *Console) answer(x *request) error {
 	late := strings.TrimRight(" "+said.Late(), " ")
 	switch {
 	case status == http.StatusOK && said.Error != "":
-		return c.answered(x, flash{"", "Your yes is on record for this once. " + said.Error + "." + late, "asked"})
+		return c.answered(x, flash{"", "Your yes is on record for this once. " + said.Error + "." + late, "asked", false})
 	case status == http.StatusOK && a.Keep != "":
-		return c.answered(x, flash{"", "You said yes, from now on. It is on record; writ grown list shows what was kept, and writ grown remove takes it back." + late, "accepted"})
+		var says []string
+		for _, g := range said.Lines {
+			says = append(says, approval.Sentence(g))
+		}
+		return c.answered(x, flash{"", "You said yes, from now on. It is on record: " + short(strings.Join(says, "; "), 1000) + "." + late, "accepted", true})
 	case status == http.StatusOK:
-		return c.answered(x, flash{"", "You said " + yes + ". It is on record." + late, map[bool]string{true: "accepted", false: "refused"}[a.Yes]})
+		return c.answered(x, flash{"", "You said " + yes + ". It is on record." + late, map[bool]string{true: "accepted", false: "refused"}[a.Yes], false})
 	case status == http.StatusConflict && said.By != "":
 		return c.unanswered(x, id, said.By+" answered first, with "+yes+". What you sent now counts for nothing.")
 	case status == http.StatusConflict:
@@ -248,10 +363,11 @@ func (c *Console) answer(x *request) error {
 	return c.unanswered(x, id, "It is not known whether the answer counts: "+cmp.Or(said.Error, "the gateway that asks gave no answer")+".")
 }
 
-// flash is what the next page says of an answer, once.
+// flash is what the page that an answer led to says of it.
 type flash struct {
 	at         string // the question at whose card it stands, "" for above all
 	text, word string
+	kept       bool // something is kept from now on
 }
 
 // answered leads to the questions again: a page that a form led to could not be gone back to.
@@ -270,5 +386,5 @@ func (c *Console) answered(x *request, f flash) error {
 
 // unanswered is answered of what came to nothing: why is said at the question, if it is open.
 func (c *Console) unanswered(x *request, id, why string) error {
-	return c.answered(x, flash{id, why, "unknown"})
+	return c.answered(x, flash{id, why, "unknown", false})
 }

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/writ-project/writ/audit"
 )
 
 // check is the one check of the log that is under way, or was made last.
@@ -49,16 +47,20 @@ type auditPage struct {
 // audit searches the log: by a name, which leads to what it names, or by a filter.
 func (c *Console) audit(x *request) error {
 	p := auditPage{Named: strings.TrimSpace(x.asked("id"))}
-	if session, n, _ := strings.Cut(p.Named, "/"); audit.ValidSession(session) {
-		to := "/s/" + session
+	session, n, _ := strings.Cut(p.Named, "/")
+	if ids := c.named(x.Context(), session); p.Named != "" && len(ids) > 0 {
+		to := "/s/" + ids[0]
 		if of, err := strconv.ParseUint(n, 10, 64); err == nil {
-			to = fmt.Sprintf("/d/%s/%d", session, of)
+			to = fmt.Sprintf("/d/%s/%d", ids[0], of)
+		}
+		if len(ids) > 1 { // one that was closed had it before
+			to = "/audit" + filter{Session: session}.query()
 		}
 		x.w.Header().Set("Location", to)
 		x.w.WriteHeader(http.StatusSeeOther)
 		return nil
 	} else if p.Named != "" {
-		return &refusal{http.StatusBadRequest, "No such name", "A session is named s_…, a decision s_…/7."}
+		return &refusal{http.StatusBadRequest, "No such name", "No session is kept under that name. Each has an id as well, s_…, and a decision is s_…/7."}
 	}
 	l, err := c.listed(x)
 	if err != nil {

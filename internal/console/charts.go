@@ -43,7 +43,8 @@ type column struct {
 // ranked is one row of a table, with its picture.
 type ranked struct {
 	Name, Word string
-	N, W       int // how many, and in thousandths of the most
+	Called     string // of a session, how it is called
+	N, W       int    // how many, and in thousandths of the most
 	tally      tally
 	Typed      int // of evidence
 	Returned   int
@@ -53,9 +54,21 @@ type ranked struct {
 // beside the other rows.
 func (r *ranked) Calls() *tally { return &r.tally }
 
+// Stopped is in words what its bars are, of all its calls.
+func (r *ranked) Stopped() string {
+	all := 0
+	for _, n := range r.tally.N {
+		all += n
+	}
+	return r.stopped().Says() + " of " + fmt.Sprint(all)
+}
+
+func (r *ranked) stopped() *tally {
+	return &tally{N: map[string]int{"asked": r.tally.N["asked"], "refused": r.tally.N["refused"]}}
+}
+
 func (r *ranked) Bars() []bar {
-	t := tally{N: map[string]int{"asked": r.tally.N["asked"], "refused": r.tally.N["refused"]}}
-	all := t.Bars()
+	all := r.stopped().Bars()
 	for i := range all {
 		all[i].At, all[i].W = all[i].At*r.W/1000, all[i].W*r.W/1000
 	}
@@ -83,7 +96,7 @@ func (p *chartsPage) Until() time.Time { return p.Spans[len(p.Spans)-1].From.Add
 
 // charts shows what the newest part of the log comes to.
 func (c *Console) charts(x *request) error {
-	p := &chartsPage{Filter: x.filter(), Looked: x.URL.Query().Has("ends")}
+	p := &chartsPage{Filter: c.filter(x), Looked: x.URL.Query().Has("ends")}
 	reasons, tools, sessions := map[string]*ranked{}, map[string]*ranked{}, map[string]*ranked{}
 	one := func(all map[string]*ranked, name string) *ranked {
 		if all[name] == nil {
@@ -92,7 +105,7 @@ func (c *Console) charts(x *request) error {
 		return all[name]
 	}
 	rows, records, err := c.newest(x.Context(), p.Filter, func(rec *audit.Record, _ uint64) {
-		if story.EvidenceOf(rec) == 0 || p.Filter.Session != "" && p.Filter.Session != rec.Session {
+		if story.EvidenceOf(rec) == 0 || !p.Filter.of(rec.Session) {
 			return
 		}
 		switch s := one(sessions, rec.Session); rec.Kind {
@@ -122,7 +135,9 @@ func (c *Console) charts(x *request) error {
 	}
 	maps.DeleteFunc(tools, func(_ string, t *ranked) bool { return t.N == 0 })
 	maps.DeleteFunc(sessions, func(_ string, s *ranked) bool { return p.Filter != (filter{}) && len(s.tally.N) == 0 })
+	names := c.o.Names(x.Context())
 	for _, s := range sessions {
+		s.Called = cmp.Or(names[s.Name], s.Name)
 		s.N = s.Typed + s.Returned
 	}
 	p.Reasons, p.Tools, p.Sessions = p.rank(reasons), p.rank(tools), p.rank(sessions)

@@ -74,7 +74,9 @@ type Options struct {
 	// of the tool of an id, nil where there is none.
 	Servers  func(ctx context.Context) ([]Server, error)
 	Contract func(ctx context.Context, id string) (*Contract, error)
-	Policy   func(ctx context.Context) (*Policy, error) // in force
+	// Names are those that sessions are kept under, by their ids.
+	Names  func(ctx context.Context) map[string]string
+	Policy func(ctx context.Context) (*Policy, error) // in force
 	// Replay judges recorded calls by another policy's text, and writes nothing.
 	Replay func(ctx context.Context, text []byte, progress func(done, of int)) (*Replayed, error)
 	// Learned is what recorded calls of a tool would need no question for, and Friction the tools
@@ -107,7 +109,8 @@ type Console struct {
 	logins  map[key]*login
 	code    code // good for any login
 	check   check
-	replay  *replay // the one that is under way, or was made last
+	waited  map[string]approval.Question // lately, by their ids
+	replay  *replay                      // the one that is under way, or was made last
 	streams int
 	health  chan struct{} // one look at the gateway at a time
 	export  chan struct{} // one export at a time
@@ -125,11 +128,11 @@ const (
 
 // New returns the console.
 func New(o Options) *Console {
-	c := &Console{o: o, mux: http.NewServeMux(), pages: map[string]*template.Template{}, links: map[key]link{}, logins: map[key]*login{},
+	c := &Console{o: o, mux: http.NewServeMux(), pages: map[string]*template.Template{}, links: map[key]link{}, logins: map[key]*login{}, waited: map[string]approval.Question{},
 		health: make(chan struct{}, 1), export: make(chan struct{}, 1)}
 	layout := template.Must(template.New("layout.html").Funcs(template.FuncMap{
-		"draw": draw, "drawBytes": drawBytes, "marked": marked, "stamp": c.stamp, "dict": dict,
-		"words": words, "clip": clip, "policyAt": policyAt, "evidenceAt": evidenceAt, "lines": lines,
+		"draw": draw, "drawBytes": drawBytes, "marked": marked, "hit": hit, "prose": prose, "rests": rests, "stamp": c.stamp, "dict": dict,
+		"words": words, "clip": clip, "policyAt": policyAt, "evidenceAt": evidenceAt, "lines": lines, "seenAt": seenAt,
 	}).ParseFS(files, "templates/layout.html"))
 	names, _ := fs.Glob(files, "templates/*.html")
 	for _, name := range names {

@@ -146,6 +146,7 @@ func newRig(t testing.TB) *rig {
 		Friction: func(context.Context) ([]Friction, string, error) {
 			return []Friction{{r.words, 9, r.edge(), 2}, {r.words, 1, Edge{}, 1}}, "writ learn", nil
 		},
+		Names:  func(context.Context) map[string]string { return map[string]string{one: r.words} },
 		Memory: &kept{words: &r.words},
 		Replay: func(_ context.Context, text []byte, progress func(int, int)) (*Replayed, error) {
 			progress(1, 1)
@@ -219,6 +220,7 @@ type nowhere struct{}
 
 func (nowhere) Open(context.Context, bool) []approval.Shown { return nil }
 func (nowhere) There() func()                               { return func() {} }
+func (nowhere) Said(string) (approval.Answer, bool)         { return approval.Answer{}, false }
 func (nowhere) Reply(context.Context, string, approval.Answer) (int, approval.Reply) {
 	return http.StatusNotFound, approval.Reply{}
 }
@@ -595,7 +597,7 @@ func TestHostileTexts(t *testing.T) {
 	pages := []string{"/", "/d/" + session + "/3", "/d/" + session + "/5", "/d/" + session + "/7", "/e/" + session + "/1?from=0&to=9", "/e/" + session + "/2?at=/structuredContent/x", "/e/" + session + "/4",
 		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x", "/tools?tool=x&learned", "/policy", "/charts", "/charts?ends", "/memory", "/memory?q=x", "/memory/main/prop_1", "/memory/main/prop_1?as_of=2026-11-24"}
 	plain, hostile := newRig(t), newRig(t)
-	plain.words = "words\x01" + "\u200b\nmore \t text"
+	plain.words = "words `x` \x01" + "\u200b\nmore \t text"
 	plain.told(session, plain.words)
 	hostile.told(session, hostileText)
 	pc, _, _ := plain.in()
@@ -715,7 +717,8 @@ func TestAnswers(t *testing.T) {
 	holds(say(one, form1, "nothing", "say", "yes"), "That question is gone")
 	b := id("s_bbbbbbbbbbbbbbbb")
 	holds(say(one, form1, b, "say", "keep", "keep", "value"), "That was not offered")
-	holds(say(one, form1, b, "say", "keep", "keep", "source"), "from now on")
+	page := say(one, form1, b, "say", "keep", "keep", "source")
+	holds(page, `accepts what words returned.</bdi> <a href="/policy#kept">`) // what is kept, and a link to it
 	c := id("s_cccccccccccccccc")
 	holds(say(two, form2, c, "say", "no"), "You said no.") // it takes no code
 	d := id("s_dddddddddddddddd")
@@ -729,7 +732,6 @@ func TestAnswers(t *testing.T) {
 	three, form3, _ := r.in()
 	holds(say(three, form3, e, "say", "yes", "code", code), "You said yes")
 	f := id("s_ffffffffffffffff")
-	page := ""
 	for range maxTries - 2 { // two were made above
 		page = say(two, form2, f, "say", "yes", "code", code) // it was used
 	}
@@ -739,6 +741,233 @@ func TestAnswers(t *testing.T) {
 	}
 	if qs, _ := r.queue.Open(); len(qs) != 1 {
 		t.Error("it was answered")
+	}
+}
+
+// TestNames: a row says what its call acts on, as short as it has room for, and how its session is
+// called; a session is found by that.
+func TestNames(t *testing.T) {
+	const other = "s_bbbbbbbbbbbbbbbb"
+	r := newRig(t)
+	r.words = "monday"
+	act := func(role, value string) record {
+		return decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true,
+			Traces: []gate.Trace{{Pointer: "/id", Role: "selector", Label: writ.Model}, {Pointer: "/to", Role: role, Label: writ.Model}}}, `{"id":"x-1","to":"`+value+`"}`)
+	}
+	long := "b@example" + strings.Repeat("‮<b>", 300)
+	r.write(one, open, act("content", "b@example"), act("target", long))
+	r.write(other, open, act("content", "b@example"))
+	cookie, _, _ := r.in()
+	page := r.ask("GET", "/", cookie, nil).Body.String()
+	for _, want := range []string{`title="/id &#34;x-1&#34;"><bdi>&#34;x-1&#34;</bdi>`, `title="/to &#34;b@example\u202e&lt;b&gt;`, `<bdi>&#34;b@example<span class="hid">U&#43;202E</span>&lt;b&gt;`,
+		`<a href="/s/` + one + `" title="` + one + `"><bdi>monday</bdi></a>/2`, `<bdi>` + other + `</bdi></a>/2`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it does not say %q:\n%s", want, page)
+		}
+	}
+	if strings.Count(page, "U&#43;202E") > 10 {
+		t.Error("it says all of it")
+	}
+	for path, want := range map[string]string{"/audit?id=monday": "/s/" + one, "/audit?id=monday/2": "/d/" + one + "/2", "/audit?id=" + other: "/s/" + other} {
+		if w := r.ask("GET", path, cookie, nil); w.Header().Get("Location") != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Header().Get("Location"))
+		}
+	}
+	if page := r.ask("GET", "/charts", cookie, nil).Body.String(); !strings.Contains(page, "<code><bdi>monday</bdi></code>") {
+		t.Errorf("the charts: %s", page)
+	}
+	for path, want := range map[string]int{"/?session=monday": 2, "/?session=" + other: 1, "/?session=tuesday": 0, "/charts?session=monday": 0} {
+		if got := strings.Count(r.ask("GET", path, cookie, nil).Body.String(), "<tr data-index"); got != want {
+			t.Errorf("%s: %d rows", path, got)
+		}
+	}
+	r.o.Names = func(context.Context) map[string]string { return map[string]string{one: "monday", other: "monday"} }
+	if w := r.ask("GET", "/audit?id=monday", cookie, nil); w.Header().Get("Location") != "/audit?session=monday" {
+		t.Errorf("two of that name: %v", w.Header())
+	}
+}
+
+// TestSaidOnce: what a refused argument lacks stands once on the page of its decision, its names as
+// names, and refused is what the console says of it.
+func TestSaidOnce(t *testing.T) {
+	r := newRig(t)
+	r.write(one, open, decided(gate.Record{Server: "a", Tool: "b", Status: writ.Rejected, Code: writ.MissingProvenance, Reason: writ.ProvenanceUnseen, Session: one,
+		Failures: []writ.Failure{{Pointer: "/x", Reason: writ.ProvenanceUnseen, Need: "call `a_<b>`; it's ` alone"}}, Traces: []gate.Trace{{Pointer: "/x", Role: "selector", Label: writ.Model}}}, `{"x":"y-1234"}`))
+	cookie, _, _ := r.in()
+	const need = "call <code>a_&lt;b&gt;</code>; it&#39;s ` alone"
+	page := r.ask("GET", "/d/"+one+"/2", cookie, nil).Body.String()
+	if strings.Count(page, "s ` alone") != 1 || !strings.Contains(page, need) || strings.Contains(page, "rejected") || !strings.Contains(page, "refused (MISSING_PROVENANCE, provenance.unseen): <code>b</code>") {
+		t.Errorf("it says %s", page)
+	}
+	for _, path := range []string{"/", "/s/" + one} {
+		if page := r.ask("GET", path, cookie, nil).Body.String(); !strings.Contains(page, need) {
+			t.Errorf("%s: %s", path, page)
+		}
+	}
+}
+
+// TestHit: a link to a piece of evidence leads to its mark, and says what is marked.
+func TestHit(t *testing.T) {
+	r := newRig(t)
+	r.write(one, open, decided(gate.Record{Server: "a", Tool: "list", Status: writ.Accepted, Allowed: true, Effect: []string{"read"}}, `{}`),
+		returned(2, 1, "ok", `{"structuredContent":{"x":"words doc-1 words","y":"{\"id\":\"‮doc-2\"}"}}`))
+	cookie, _, _ := r.in()
+	for query, want := range map[string]string{
+		"at=/structuredContent/x&has=doc-1": `Marked is what was looked for in <code><bdi>/structuredContent/x</bdi></code>.</p>`,
+		"at=/structuredContent/x":           `Marked is <code><bdi>/structuredContent/x</bdi></code>.</p>`,
+		"at=/structuredContent/y&in=/id":    `, and <code><bdi>/id</bdi></code> in its text.</p>`,
+	} {
+		page := r.ask("GET", "/e/"+one+"/1?"+query, cookie, nil).Body.String()
+		if strings.Count(page, `id="hit"`) != 1 || strings.Count(page, `<mark id="hit">`) != 1 || !strings.Contains(page, want) {
+			t.Errorf("%s: %s", query, page)
+		}
+	}
+}
+
+// TestPicture: sources stand in their order; an argument leads to its bytes and an act to its
+// decision; a value that needs no evidence says what it rests on.
+func TestPicture(t *testing.T) {
+	r := newRig(t)
+	read := decided(gate.Record{Server: "a", Tool: "list", Status: writ.Accepted, Allowed: true, Effect: []string{"read"}}, `{}`)
+	r.write(one, open, read, returned(2, 1, "ok", `{"structuredContent":{"x":"doc-1"}}`), read, returned(4, 2, "ok", `{"structuredContent":{"x":"doc-2"}}`),
+		decided(gate.Record{Server: "a", Tool: "set", Status: writ.Accepted, Allowed: true, Session: one, Traces: []gate.Trace{
+			{Pointer: "/x", Role: "selector", Label: writ.System, Rule: "output", Evidence: []gate.Ref{{Evidence: 2, Tool: "a/list", Pointer: "/structuredContent/x", Label: writ.System}}},
+			{Pointer: "/y", Role: "content", Label: writ.Model, Rule: "open"}, {Pointer: "/z", Role: "enum", Label: writ.Operator, Rule: "const"}}}, `{"x":"doc-2","y":"words","z":"w"}`),
+		decided(gate.Record{Server: "a", Tool: "set", Status: writ.Rejected, Code: writ.MissingProvenance, Reason: writ.ProvenanceUnseen, Session: one,
+			Failures: []writ.Failure{{Pointer: "/x", Reason: writ.ProvenanceUnseen, Need: "y"}}, Traces: []gate.Trace{{Pointer: "/x", Role: "selector", Label: writ.Model}}}, `{"x":"doc-1"}`))
+	cookie, _, _ := r.in()
+	page := r.ask("GET", "/s/"+one, cookie, nil).Body.String()
+	for _, want := range []string{`<a href="/e/` + one + `/2?at=%2FstructuredContent%2Fx#hit"><title>/x`, `<a href="/e/` + one + `/1?at=%2FstructuredContent%2Fx&amp;has=doc-1#hit"><title>/x`, `<a href="/d/` + one + `/6"><text`,
+		`class="sub rests">free text</text>`, `class="sub rests">a constant of the operator</text>`, "/y &#34;words&#34; rests on no evidence: free text"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it does not say %q:\n%s", want, page)
+		}
+	}
+	if first, second := strings.Index(page, `class="sub">ev1<`), strings.Index(page, `class="sub">ev2<`); first < 0 || second < first {
+		t.Error("the sources stand in another order")
+	}
+}
+
+// TestWords: an empty log says what comes next, a call that its server failed does not look like one
+// that went well, and a picture of what did not pass says no more than it shows.
+func TestWords(t *testing.T) {
+	r := newRig(t)
+	cookie, _, _ := r.in()
+	says := func(path, want string) {
+		t.Helper()
+		if page := r.ask("GET", path, cookie, nil).Body.String(); !strings.Contains(page, want) {
+			t.Errorf("%s does not say %q:\n%s", path, want, page)
+		}
+	}
+	says("/", "Nothing was decided yet.")
+	says("/?tool=x", "No decision of that kind.")
+	says("/charts", "The log has no record yet.")
+	says("/approvals", "Without a script this page holds no call")
+	yes := decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true}, `{}`)
+	r.write(one, open, yes, returned(2, 1, "error", `{}`), yes, returned(4, 2, "ok", `{}`),
+		decided(gate.Record{Server: "a", Tool: "b", Status: writ.Rejected, Code: writ.PolicyViolation, Reason: writ.ApprovalPending}, `{}`))
+	says("/", `<span class="note">the server answered with an error</span>`)
+	says("/charts", "1 asked of 3</td>")
+}
+
+// TestOffers: a card tells in words what is kept from now on, whole and not broken by hand, and what
+// who chooses it says by that.
+func TestOffers(t *testing.T) {
+	r := newRig(t)
+	from := "tickets/list#/" + strings.Repeat("long/", 20) + "*/id"
+	line := policy.Grown{Tool: "a/b", Arg: "/id", From: from, Writes: policy.WritesServer}
+	exact := policy.Grown{Tool: "a/b", Arg: "/id", Const: []byte(`"T-<b>"`)}
+	r.put(approval.Question{Session: one, Server: "a", Tool: "b", Arguments: []byte(`{"id":"T-1"}`)}, "1", approval.Effects{Offers: func() []approval.Offer {
+		return []approval.Offer{{Keep: approval.KeepServer, Lines: []policy.Grown{line}}, {Keep: approval.KeepValue, Lines: []policy.Grown{exact}}}
+	}})
+	cookie, _, _ := r.in()
+	page := r.ask("GET", "/approvals", cookie, nil).Body.String()
+	for _, want := range []string{"because the server makes up what stands there", "<p><bdi>a/b /id accepts what " + from + " returned, which the server alone gives</bdi></p>", "<li><bdi>nobody but the server can write " + from + "</bdi></li>",
+		"<bdi>" + html.EscapeString(approval.Line(line)) + "</bdi>", "<p><bdi>a/b /id accepts &#34;T-&lt;b&gt;&#34;</bdi></p>", "This value alone"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it does not say %q:\n%s", want, page)
+		}
+	}
+}
+
+// TestBeside: a card says of an id what its record is called, and leads to the bytes.
+func TestBeside(t *testing.T) {
+	r := newRig(t)
+	inner, _ := json.Marshal(`{"rows":[{"id":"doc-2","title":"The second‮<b>"}]}`)
+	r.write(one, open, decided(gate.Record{Server: "a", Tool: "list", Status: writ.Accepted, Allowed: true, Effect: []string{"read"}}, `{}`),
+		returned(2, 1, "ok", `{"structuredContent":{"rows":[{"id":"doc-1","n":1,"by":"kim","state":"open","title":"The quarterly report","text":"`+strings.Repeat("x", 100)+`"}]},"content":[{"type":"text","text":`+string(inner)+`}]}`))
+	value := func(at, raw string, ref gate.Ref) gate.AskedValue {
+		ref.Evidence, ref.Tool, ref.Label = 1, "a/list", writ.External
+		return gate.AskedValue{Pointer: at, Raw: []byte(raw), Seen: []gate.Ref{ref}}
+	}
+	r.put(approval.Question{Session: one, Server: "a", Tool: "b", Arguments: []byte(`{}`), Values: []gate.AskedValue{
+		value("/x", `"doc-1"`, gate.Ref{Pointer: "/structuredContent/rows/0/id"}), value("/y", `"doc-2"`, gate.Ref{Pointer: "/content/0/text", Inner: "/rows/0/id"}),
+		value("/z", `"gone"`, gate.Ref{Pointer: "/nowhere/0/id"})}}, "1", approval.Effects{})
+	cookie, _, _ := r.in()
+	page := r.ask("GET", "/approvals", cookie, nil).Body.String()
+	for _, want := range []string{`<code><bdi>title</bdi></code> <q><bdi>The quarterly report</bdi></q>, which anyone can write`, `<q><bdi>open</bdi></q>`, `<q><bdi>The second<span class="hid">U&#43;202E</span>&lt;b&gt;</bdi></q>`,
+		`<a href="/e/` + one + `/1?at=%2FstructuredContent%2Frows%2F0%2Fid#hit">`, `<a href="/e/` + one + `/1?at=%2Fcontent%2F0%2Ftext&amp;in=%2Frows%2F0%2Fid#hit">`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it does not say %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "<q><bdi>kim") || strings.Count(page, "<q>") != 3 {
+		t.Errorf("it says more: %s", page)
+	}
+}
+
+// TestGrown: the timeline says who allowed what from now on, and leads to where it is kept; the
+// name of a record that is no decision leads to the timeline.
+func TestGrown(t *testing.T) {
+	r := newRig(t)
+	cookie, _, _ := r.in()
+	lines := policy.GrownText([]policy.Grown{{Tool: "a/set", Arg: "/id", From: "a/list#/*/id", Writes: policy.WritesOurs, By: "kim"}, {Tool: "a/set", Arg: "/id", Const: []byte(`"x"`)}})
+	r.write(one, open, record{"grown", map[string]any{"keep": "ours", "by": "kim", "label": "user"}, map[string]string{"lines": string(lines)}},
+		record{"grown", map[string]any{"keep": "ours", "by": "kim", "label": "user"}, nil})
+	page := r.ask("GET", "/s/"+one, cookie, nil).Body.String()
+	for _, want := range []string{`<a href="/policy#kept"><bdi>Allowed from now on</bdi></a>`, "kim allowed: a/set /id accepts what a/list#/*/id returned, where our own people alone write; a/set /id accepts &#34;x&#34;<", "kim allowed: what it was is erased"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it does not say %q:\n%s", want, page)
+		}
+	}
+	for path, want := range map[string]int{"/d/" + one + "/2": http.StatusSeeOther, "/d/" + one + "/9": http.StatusNotFound, "/d/" + one + "/x": http.StatusNotFound} {
+		w := r.ask("GET", path, cookie, nil)
+		if to := w.Header().Get("Location"); w.Code != want || to != map[bool]string{true: "/s/" + one + "?at=2#n2"}[want == http.StatusSeeOther] {
+			t.Errorf("%s: %d %s", path, w.Code, to)
+		}
+	}
+}
+
+// TestGone: an open page is told of a question that waits no more what became of it and where
+// that stands, and when its call is held no more.
+func TestGone(t *testing.T) {
+	r := newRig(t)
+	cookie, _, _ := r.in()
+	const session = "s_aaaaaaaaaaaaaaaa"
+	of := func(tool string) approval.Question {
+		return approval.Question{Session: session, Server: "a", Tool: tool, Arguments: []byte(`{"x":1}`)}
+	}
+	yes, no, late, over := r.put(of("yes"), "1", approval.Effects{}), r.put(of("no"), "2", approval.Effects{}), r.put(of("late"), "3", approval.Effects{}), r.put(of("over"), "4", approval.Effects{})
+	if got := r.ask("GET", "/approvals", cookie, nil).Body.String(); strings.Contains(got, `class="held over"`) || strings.Count(got, `class="held"`) != 4 {
+		t.Errorf("held calls: %s", got)
+	}
+	r.queue.Reply(yes.ID, approval.Answer{Yes: true, By: "lee"})
+	r.queue.Reply(no.ID, approval.Answer{By: "lee\x1b"})
+	r.queue.Passed(of("over"))
+	open, _ := r.open(t.Context(), false)
+	if got := r.gone(open); len(got) != 3 || got[yes.ID] != (went{"Accepted: lee said yes.", "/?session=" + session + "&tool=a%2Fyes"}) ||
+		got[no.ID].Says != `Refused: lee\u001b said no.` || !strings.HasPrefix(got[over.ID].Says, "It waits no more: ") {
+		t.Errorf("%q", got)
+	}
+	r.told("s_bbbbbbbbbbbbbbbb", "words")
+	r.later(approval.Waits)
+	if got := r.ask("GET", "/approvals", cookie, nil).Body.String(); strings.Count(got, `class="held over"`) != 1 {
+		t.Errorf("45 s later: %s", got)
+	}
+	r.later(approval.Stands)
+	open, _ = r.open(t.Context(), false)
+	if got := r.gone(open); got[late.ID].Says != "Expired: nobody answered in time." {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -45,12 +46,14 @@ type argument struct {
 	Cut                  bool
 	Rule                 string
 	From                 []origin
-	Missing              string // what it lacks
-	trace                int    // which of the decision's it is, -1 for none
+	Missing              string  // what it lacks
+	Stands               *origin // where it stands all the same, and nothing vouches for it
+	trace                int     // which of the decision's it is, -1 for none
 }
 
-// origin is one place that a value came from.
-type origin struct{ Link, Text string }
+// origin is one place that a value came from, and who can have written it there, as far as
+// that is known.
+type origin struct{ Link, Text, Who string }
 
 // exact are bytes that were recorded with a decision.
 type exact struct {
@@ -74,6 +77,11 @@ func (c *Console) explained(x *request) (*story.Explained, error) {
 func (c *Console) decision(x *request) error {
 	d, err := c.explained(x)
 	if err != nil {
+		if at, other := c.otherKind(x); other { // it stands in the timeline
+			x.w.Header().Set("Location", at)
+			x.w.WriteHeader(http.StatusSeeOther)
+			return nil
+		}
 		return err
 	}
 	rec := d.Records[0]
@@ -81,8 +89,12 @@ func (c *Console) decision(x *request) error {
 	if d.Session != nil {
 		skip++
 	}
-	p := decisionPage{Explained: d, Session: rec.Record.Session, Number: rec.N, Index: rec.Index,
-		Lines: printedLines(func(b *strings.Builder) { d.Print(b) })[skip:]}
+	p := decisionPage{Explained: d, Session: rec.Record.Session, Number: rec.N, Index: rec.Index}
+	brief := *d // what it says of each value stands beside that
+	if len(brief.Explanation) > 0 {
+		brief.Explanation = []string{strings.Replace(brief.Explanation[0], string(writ.Rejected), story.Word(d.Status, d.Reason), 1)}
+	}
+	p.Lines = printedLines(func(b *strings.Builder) { brief.Print(b) })[skip:]
 	sent := len(d.Records) > 1
 	if n := len(p.Lines); n > maxLines {
 		p.Lines = append(p.Lines[:maxLines:maxLines], fmt.Sprintf("… and %d lines more; writ audit show tells them all.", n-maxLines))
@@ -96,6 +108,20 @@ func (c *Console) decision(x *request) error {
 	}
 	if p.Values, p.More = arguments(x.Context(), d, maxValues); x.Context().Err() != nil {
 		return errLong
+	}
+	lost := map[string][]byte{}
+	for _, a := range p.Values {
+		if a.Missing != "" && len(a.From) == 0 && !a.Cut && len(a.Value) > 0 {
+			lost[a.Pointer] = a.Value
+		}
+	}
+	var seen []sight
+	if len(lost) > 0 {
+		seen, _ = c.sights(x.Context(), p.Session, p.Number) // what cannot be read is left out
+	}
+	stands := c.standing(x.Context(), p.Session, p.Number, seen, lost)
+	for i := range p.Values {
+		p.Values[i].Stands = stands[p.Values[i].Pointer]
 	}
 	for _, v := range exactly {
 		b := story.Exact(&rec, v.name)
@@ -117,6 +143,23 @@ func (c *Console) decision(x *request) error {
 		p.Unproven = err.Error()
 	}
 	return c.show(x, http.StatusOK, "decision.html", short(d.Tool, 60), p)
+}
+
+// otherKind is where a record that a request names as a decision is told of, if it is another.
+func (c *Console) otherKind(x *request) (at string, other bool) {
+	session := x.PathValue("session")
+	n, err := strconv.ParseUint(x.PathValue("n"), 10, 64)
+	if err != nil || !audit.ValidSession(session) {
+		return "", false
+	}
+	for it, err := range c.o.Log.Read(x.Context(), session, n) {
+		if err != nil || it.N != n {
+			return "", false
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		return fmt.Sprintf("/s/%s?at=%d#n%d", session, n, n), err == nil && rec.Kind != audit.KindDecision
+	}
+	return "", false
 }
 
 // exactly are the values of a decision that its page shows as they were.
@@ -175,18 +218,12 @@ func arguments(ctx context.Context, d *story.Explained, most int) (out []argumen
 		a.Value, a.Cut = upTo(valueAt(t.Pointer))
 		for _, e := range t.Evidence[:min(len(t.Evidence), maxPlaces)] {
 			o := origin{Text: fmt.Sprintf("ev%d", e.Evidence)}
-			q := url.Values{}
-			for name, v := range map[string]string{"at": e.Pointer, "in": e.Inner, "line": number(e.Line), "from": number(e.Start), "to": number(e.End)} {
-				if v != "" {
-					q.Set(name, v)
-				}
-			}
 			_, tool, _ := strings.Cut(e.Tool, "/")
 			o.Text += " " + cmp.Or(tool, e.Tool) + " " + cmp.Or(e.Inner, e.Pointer)
 			if e.Line > 0 {
 				o.Text += " line " + strconv.Itoa(e.Line)
 			}
-			o.Link = fmt.Sprintf("/e/%s/%d?%s#hit", session, e.Evidence, q.Encode())
+			o.Link = seenAt(session, approval.SeenAt(e))
 			a.From = append(a.From, o)
 		}
 		out = append(out, a)
@@ -203,6 +240,17 @@ func arguments(ctx context.Context, d *story.Explained, most int) (out []argumen
 		}
 	}
 	return out, more
+}
+
+// seenAt leads to the bytes of a place.
+func seenAt(session string, e approval.Seen) string {
+	q := url.Values{}
+	for name, v := range map[string]string{"at": e.Pointer, "in": e.Inner, "line": number(e.Line), "from": number(e.Start), "to": number(e.End)} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	return fmt.Sprintf("/e/%s/%d?%s#hit", session, e.Evidence, q.Encode())
 }
 
 func number(n int) string {
@@ -287,6 +335,7 @@ type evidencePage struct {
 	InnerAt            string
 	InnerFrom, InnerTo int
 	Fault              string
+	Piece              bool // marked is a piece of what stands at At
 }
 
 func (c *Console) evidence(x *request) error {
@@ -369,7 +418,7 @@ func (p *evidencePage) mark(x *request) {
 		has := strictjson.Quote(x.asked("has"))
 		if has = has[1 : len(has)-1]; len(has) > 0 { // a piece of it
 			if i := bytes.Index(p.Bytes[p.From:p.To], has); i >= 0 {
-				p.From, p.To = p.From+i, p.From+i+len(has)
+				p.From, p.To, p.Piece = p.From+i, p.From+i+len(has), true
 			}
 		}
 		if words, ok := v.Text(); ok && (x.asked("in") != "" || line > 0) {

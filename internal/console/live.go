@@ -39,13 +39,54 @@ type row struct {
 	Word    string // accepted, asked, refused or unknown
 	Note    string
 	Missing []writ.Failure // what would make a refused call pass
+	Name    string         // that its session is kept under
+	// Act is the argument that names what it acts on, and Whole that with where it stands.
+	Act, Whole string
+
+	rec *audit.Record
+}
+
+// maxAct is how many characters of that argument a row shows.
+const maxAct = 40
+
+// Called is how a row calls its session.
+func (d *row) Called() string {
+	if d.Name == "" {
+		return d.Session
+	}
+	return clip(d.Name, 20)
 }
 
 // filter says which decisions are listed.
-type filter struct{ Status, Tool, Session, Reason string }
+type filter struct {
+	Status, Tool, Session, Reason string
 
-func (x *request) filter() filter {
-	return filter{x.asked("status"), strings.TrimSpace(x.asked("tool")), strings.TrimSpace(x.asked("session")), strings.TrimSpace(x.asked("reason"))}
+	ids string // of the sessions of that name
+}
+
+func (c *Console) filter(x *request) filter {
+	f := filter{Status: x.asked("status"), Tool: strings.TrimSpace(x.asked("tool")), Session: strings.TrimSpace(x.asked("session")), Reason: strings.TrimSpace(x.asked("reason"))}
+	f.ids = strings.Join(c.named(x.Context(), f.Session), " ")
+	return f
+}
+
+// named are the sessions that are kept under a name, or are it.
+func (c *Console) named(ctx context.Context, name string) (ids []string) {
+	if audit.ValidSession(name) || name == "" {
+		return []string{name}
+	}
+	for id, n := range c.o.Names(ctx) {
+		if n == name {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// of reports whether a session is one of those that are asked for.
+func (f filter) of(session string) bool {
+	return f.Session == "" || slices.Contains(strings.Fields(f.ids), session)
 }
 
 // query is the filter in an address, with more behind it.
@@ -63,7 +104,7 @@ func (f filter) query(pairs ...string) string {
 }
 
 func (f filter) lets(d *row) bool {
-	return (f.Status == "" || f.Status == d.Word) && (f.Session == "" || f.Session == d.Session) &&
+	return (f.Status == "" || f.Status == d.Word) && f.of(d.Session) &&
 		strings.Contains(strings.ToLower(d.Tool), strings.ToLower(f.Tool)) && strings.Contains(d.Reason, f.Reason)
 }
 
@@ -73,6 +114,15 @@ type ends map[string]map[uint64]end
 type end struct {
 	at      uint64 // the record that says so
 	unknown bool   // nobody knows
+	failed  bool   // its server answered with an error
+}
+
+// word is word of a call that ended so.
+func (e end) word(d *story.Line) (w, note string) {
+	if w, note = word(d, e.unknown); w == "accepted" && e.failed {
+		note = "the server answered with an error"
+	}
+	return w, note
 }
 
 // step takes a record, and returns the decision of the call that it tells the end of, or 0.
@@ -84,7 +134,8 @@ func (e ends) step(rec *audit.Record) uint64 {
 	if e[rec.Session] == nil {
 		e[rec.Session] = map[uint64]end{}
 	}
-	e[rec.Session][n] = end{rec.N, story.Ended(rec).Status == "unknown"}
+	status := story.Ended(rec).Status
+	e[rec.Session][n] = end{rec.N, status == "unknown", status == "error"}
 	return n
 }
 
@@ -108,7 +159,7 @@ func rowOf(it *audit.Item, rec *audit.Record) (d *row, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	d = &row{Line: line, Index: it.Index, Session: rec.Session, N: rec.N}
+	d = &row{Line: line, Index: it.Index, Session: rec.Session, N: rec.N, rec: rec}
 	d.Word, d.Note = word(&line, false)
 	return d, true
 }
@@ -149,7 +200,7 @@ func (c *Console) between(ctx context.Context, f filter, e ends, from, to, beyon
 	}
 	kept := out[:0]
 	for _, d := range out {
-		d.Word, d.Note = word(&d.Line, e[d.Session][d.N].unknown)
+		d.Word, d.Note = e[d.Session][d.N].word(&d.Line)
 		if f.lets(d) {
 			kept = append(kept, d)
 		}
@@ -165,6 +216,7 @@ type listing struct {
 	Older, Newer string
 	Searched     int64 // where the search stopped for its bound, 0 where it did not
 	Live         bool  // it has the newest, and goes on by itself
+	Fresh        bool  // nothing was decided yet
 	Tail         string
 }
 
@@ -224,9 +276,7 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	if err := c.ended(ctx, l, e); err != nil {
 		return nil, err
 	}
-	for _, d := range l.Rows {
-		c.missing(ctx, d)
-	}
+	c.fill(ctx, l.Rows)
 	if before > 0 {
 		l.Older = path + f.query("before", strconv.FormatInt(before, 10))
 	}
@@ -238,6 +288,7 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	if l.Live = l.Newest >= size-1; !l.Live || path == "/" {
 		l.Newer = path + newer
 	}
+	l.Fresh = l.Live && len(l.Rows) == 0 && l.Searched == 0 && f == (filter{})
 	l.Tail = "/events" + tail
 	return l, nil
 }
@@ -271,7 +322,7 @@ func (c *Console) ended(ctx context.Context, l *listing, e ends) error {
 				n := e.step(rec)
 				whole[d.Session] = it.N >= head
 				if records--; n == d.N || it.N >= head {
-					d.Word, d.Note = word(&d.Line, e[d.Session][d.N].unknown)
+					d.Word, d.Note = e[d.Session][d.N].word(&d.Line)
 					break
 				}
 				if records <= 0 || room <= 0 {
@@ -279,19 +330,26 @@ func (c *Console) ended(ctx context.Context, l *listing, e ends) error {
 				}
 			}
 		} else if known {
-			d.Word, d.Note = word(&d.Line, e[d.Session][d.N].unknown)
+			d.Word, d.Note = e[d.Session][d.N].word(&d.Line)
 		}
 	}
 	l.Rows = slices.DeleteFunc(l.Rows, func(d *row) bool { return !l.Filter.lets(d) })
 	return nil
 }
 
-// missing finds what a refused call lacks; where that was erased there is nothing.
-func (c *Console) missing(ctx context.Context, d *row) {
-	if d.Status != string(writ.Rejected) {
+// fill finds what rows tell beside what their records' data says.
+func (c *Console) fill(ctx context.Context, rows []*row) {
+	if len(rows) == 0 {
 		return
 	}
-	d.Missing = few(story.Missing(ctx, bounded{c.o.Log}, d.Session, d.N))
+	names := c.o.Names(ctx)
+	for _, d := range rows {
+		t := story.Tell(ctx, bounded{c.o.Log}, d.rec)
+		d.Missing, d.Name = few(t.Failures), names[d.Session]
+		if len(t.Value) > 0 {
+			d.Act, d.Whole = clip(string(t.Value), maxAct-1), short(t.Pointer+" "+string(t.Value), 2000)
+		}
+	}
 }
 
 // bounded is a log whose long values nobody reads for a row of a list.
@@ -305,8 +363,12 @@ var errTooLong = errors.New("too long for a list")
 
 func (b bounded) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
 	v, err := b.reader.Value(ctx, session, n, name)
-	if v, _, _ = bytes.Cut(v, []byte{'\n'}); len(v) > maxLacking {
+	line, rest, _ := bytes.Cut(v, []byte{'\n'})
+	if len(line) > maxLacking {
 		return nil, errTooLong
+	}
+	if len(rest) > maxLacking {
+		v = line
 	}
 	return v, err
 }
@@ -343,9 +405,9 @@ func (c *Console) listed(x *request) (*listing, error) {
 		return nil, no
 	}
 	if before == 0 { // nothing is before the first
-		return &listing{Filter: x.filter(), Newer: x.URL.Path + x.filter().query("after", "0")}, nil
+		return &listing{Filter: c.filter(x), Newer: x.URL.Path + c.filter(x).query("after", "0")}, nil
 	}
-	return c.list(x.Context(), x.URL.Path, x.filter(), before, after)
+	return c.list(x.Context(), x.URL.Path, c.filter(x), before, after)
 }
 
 func (c *Console) live(x *request) error {
@@ -357,8 +419,7 @@ func (c *Console) live(x *request) error {
 		*listing
 		Try []Try
 	}{listing: l}
-	// It is the whole log that was searched, and it holds no decision.
-	if l.Live && l.Filter == (filter{}) && len(l.Rows) == 0 && l.Searched == 0 {
+	if l.Fresh {
 		p.Try = c.o.Try
 	}
 	return c.show(x, http.StatusOK, "live.html", "Live", p)
@@ -367,17 +428,20 @@ func (c *Console) live(x *request) error {
 // told is a row as the stream tells it to an open page, which builds it as the page's own
 // rows are built.
 type told struct {
-	Index   int64    `json:"index"`
-	ID      string   `json:"id"`
-	Session string   `json:"session"`
-	N       uint64   `json:"n"`
-	Time    string   `json:"time"`
-	Stamp   string   `json:"stamp"`
-	Tool    []piece  `json:"tool"`
-	Word    string   `json:"word"`
-	Note    string   `json:"note"`
-	Reason  string   `json:"reason"`
-	Missing []string `json:"missing"`
+	Index   int64     `json:"index"`
+	ID      string    `json:"id"`
+	Session string    `json:"session"`
+	Called  []piece   `json:"called"`
+	N       uint64    `json:"n"`
+	Time    string    `json:"time"`
+	Stamp   string    `json:"stamp"`
+	Tool    []piece   `json:"tool"`
+	Act     []piece   `json:"act"`
+	Whole   string    `json:"whole"`
+	Word    string    `json:"word"`
+	Note    string    `json:"note"`
+	Reason  string    `json:"reason"`
+	Missing [][]piece `json:"missing"`
 }
 
 // events is the stream of what is new: decisions behind an index or from the first on, how many calls wait, and
@@ -390,7 +454,7 @@ func (c *Console) events(x *request) error {
 	if last, lerr := strconv.ParseInt(x.Header.Get("Last-Event-ID"), 10, 64); lerr == nil && last > after {
 		after = last
 	}
-	ctx, f := x.Context(), x.filter()
+	ctx, f := x.Context(), c.filter(x)
 	size, err := c.size(ctx)
 	if err != nil {
 		return err
@@ -449,7 +513,7 @@ func (c *Console) events(x *request) error {
 		}
 		after = size - 1
 	}
-	e, ids, checked, rested := ends{}, "-", "", time.Now()
+	e, said, checked, rested := ends{}, "", "", time.Now()
 	for from := after + 1; ; {
 		type call struct {
 			session string
@@ -464,11 +528,11 @@ func (c *Console) events(x *request) error {
 		if err != nil {
 			return nil // it comes again, and is told then
 		}
+		c.fill(ctx, rows)
 		for _, d := range rows {
-			c.missing(ctx, d)
-			t := told{d.Index, d.ID, d.Session, d.N, d.Time.Format(time.RFC3339Nano), c.stamp(d.Time), draw(d.Tool), d.Word, d.Note, d.Reason, nil}
+			t := told{d.Index, d.ID, d.Session, draw(d.Called()), d.N, d.Time.Format(time.RFC3339Nano), c.stamp(d.Time), draw(d.Tool), draw(d.Act), d.Whole, d.Word, d.Note, d.Reason, nil}
 			for _, m := range d.Missing {
-				t.Missing = append(t.Missing, short(m.Need, 2000))
+				t.Missing = append(t.Missing, prose(clip(m.Need, 2000)))
 			}
 			if send(d.Index, "decision", t) != nil {
 				return nil
@@ -477,7 +541,7 @@ func (c *Console) events(x *request) error {
 		}
 		for at := range turned { // a row that is open says how its call ended
 			end := e[at.session][at.n]
-			w, note := word(&story.Line{}, end.unknown)
+			w, note := end.word(&story.Line{})
 			if send(-1, "outcome", map[string]any{"id": fmt.Sprintf("%s/%d", at.session, at.n), "word": w, "note": note}) != nil {
 				return nil
 			}
@@ -486,12 +550,16 @@ func (c *Console) events(x *request) error {
 		more := next == from+atOnce
 		from = next
 		open, changed := c.open(ctx, false)
-		now := ""
+		waits, over := []string{}, []string{}
 		for i := range open {
-			now += open[i].ID + " "
+			waits = append(waits, open[i].ID)
+			if c.lapsed(&open[i]) {
+				over = append(over, open[i].ID)
+			}
 		}
-		if now != ids {
-			if ids = now; send(-1, "waiting", map[string]any{"count": len(open), "ids": strings.Fields(ids)}) != nil {
+		gone := c.gone(open)
+		if now := fmt.Sprint(waits, over, gone); now != said {
+			if said = now; send(-1, "waiting", map[string]any{"count": len(open), "ids": waits, "over": over, "gone": gone}) != nil {
 				return nil
 			}
 		}

@@ -44,7 +44,7 @@ type login struct {
 	tries       int
 	confirmed   bool // the code was given
 	ended       chan struct{}
-	flashes     map[string]flash // what pages are to say once, of answers
+	flashes     map[string]flash // what pages are to say of answers
 	replay      *replay          // the last of its own, nil for none
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -30,7 +32,7 @@ const (
 
 // sessionPage is a part of one session.
 type sessionPage struct {
-	Session        string
+	Session, Name  string
 	Head           uint64
 	First, Last    uint64
 	Earlier, Later string
@@ -79,7 +81,7 @@ func (c *Console) session(x *request) error {
 	} else if n >= 0 {
 		from = uint64(max(1, min(n, int64(head))-perSession/2))
 	}
-	p := &sessionPage{Session: session, Head: head, First: from}
+	p := &sessionPage{Session: session, Name: c.o.Names(ctx)[session], Head: head, First: from}
 	var acts []*story.Explained
 	called, at, seen := map[uint64]*story.Explained{}, map[uint64]int{}, []sight{}
 	sought, told := 0, 0
@@ -124,7 +126,7 @@ func (c *Console) session(x *request) error {
 				if d := called[audit.DecisionOf(rec)]; d != nil {
 					tool = d.Tool
 				}
-				seen = append(seen, sight{story.EvidenceOf(rec), it.N, tool, b})
+				seen = append(seen, sight{story.EvidenceOf(rec), it.N, tool, b, nil})
 			}
 			continue // it is told with its call
 		}
@@ -174,6 +176,11 @@ func momentOf(r audit.ProvenRecord, d *story.Explained) moment {
 		m.Title = "The session began"
 	case r.Record.Kind == audit.KindClose:
 		m.Title = "The session was closed"
+	case r.Record.Kind == "grown":
+		m.Title, m.Link = "Allowed from now on", "/policy#kept"
+		by, _ := strictjson.Of(r.Record.Data).Get("by").Text()
+		kept, _ := r.Value("lines")
+		m.Text = short(by, 80) + " allowed: " + cmp.Or(strings.Join(approval.Sentences(kept), "; "), "what it was is erased")
 	}
 	if r.Record.Kind == "approval" {
 		m.Title = "A person answered"
@@ -195,17 +202,18 @@ func (m *moment) ended(r audit.ProvenRecord) {
 	}
 }
 
-// sights are the results among the newest records of a session.
-func (c *Console) sights(ctx context.Context, session string) (seen []sight, err error) {
+// sights are the results among the newest records of a session, before one of them.
+func (c *Console) sights(ctx context.Context, session string, before uint64) (seen []sight, err error) {
 	head, err := c.o.Log.Head(ctx, session)
 	if err != nil || head == 0 {
 		return nil, err
 	}
+	head = min(head, before-1)
 	from, sought := uint64(1), 0
 	if head > perSession {
 		from = head - perSession + 1
 	}
-	tools := map[uint64]string{}
+	calls := map[uint64]*audit.Record{}
 	for it, err := range c.o.Log.Read(ctx, session, from) {
 		if err != nil {
 			return nil, err
@@ -214,15 +222,45 @@ func (c *Console) sights(ctx context.Context, session string) (seen []sight, err
 		if err != nil {
 			return nil, err
 		}
-		if d, ok := story.Of(rec); ok {
-			tools[it.N] = d.Tool
+		if it.N > head {
+			break
+		}
+		if rec.Kind == audit.KindDecision {
+			calls[it.N] = rec
 		}
 		if b, kept := it.Value("result"); kept && rec.Kind == audit.KindResult && sought+len(b) <= maxSought {
 			sought += len(b)
-			seen = append(seen, sight{story.EvidenceOf(rec), it.N, tools[audit.DecisionOf(rec)], b})
+			s := sight{number: story.EvidenceOf(rec), n: it.N, bytes: b, call: calls[audit.DecisionOf(rec)]}
+			if s.call != nil {
+				d, _ := story.Of(s.call)
+				s.tool = d.Tool
+			}
+			seen = append(seen, s)
 		}
 	}
 	return seen, nil
+}
+
+// standing finds where values that nothing vouches for stand all the same, by what they are
+// asked for with: whose words they are a person can see there.
+func (c *Console) standing(ctx context.Context, session string, before uint64, seen []sight, values map[string][]byte) map[string]*origin {
+	out, all := map[string]*origin{}, map[string]*wanted{}
+	for name, literal := range values {
+		all[name] = wants(literal, before)
+	}
+	sought(ctx, slices.Collect(maps.Values(all)), seen)
+	labelled := story.Labels(ctx, c.o.Log)
+	for name, w := range all {
+		if w.in == nil {
+			continue
+		}
+		out[name] = &origin{Link: w.in.link(session, w.place, w.words), Text: short(fmt.Sprintf("ev%d %s %s", w.in.number, w.in.tool, w.place), 1000)}
+		if label, known := labelled(w.in.call, w.place); known {
+			at := approval.Seen{Label: label.String()}
+			out[name].Who = at.Who()
+		}
+	}
+	return out
 }
 
 // link leads to a piece of what was seen.
@@ -236,6 +274,7 @@ type sight struct {
 	n      uint64
 	tool   string
 	bytes  []byte
+	call   *audit.Record // its decision, nil where nobody asks for that
 }
 
 // graph is the picture: what was seen left, what was done right, and a line from each
@@ -253,13 +292,42 @@ type box struct {
 	Title, Sub, Class string
 	Link              string
 	Rows              []boxRow
+	number            uint32 // of the evidence
 }
+
+// rests says what a value rests on that no evidence vouches for, by the rule of its trace.
+func rests(rule string) string {
+	switch rule {
+	case "const":
+		return "a constant of the operator"
+	case "grown", "grown:call":
+		return "allowed from now on"
+	case "catalog":
+		return "a value that the tool lists"
+	case "local", "open":
+		return "free text"
+	case "governed":
+		return "for the memory to judge"
+	case "protocol":
+		return "declines"
+	case "derived:fresh", "invented":
+		return "a new name"
+	}
+	if strings.HasPrefix(rule, "user") {
+		return "the user's words"
+	}
+	return short(rule, 40)
+}
+
+// Before is where what stands beside the box ends.
+func (b box) Before() int { return b.X - 10 }
 
 // End is where what stands at its right begins.
 func (b box) End() int { return b.X + b.W - 10 }
 
 type boxRow struct {
 	Y          int
+	Rests      string // what it rests on, where no line says so
 	Text, Full string
 	Value      string
 	Link       string
@@ -286,7 +354,8 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *grap
 	}
 	g := &graph{Width: rightX + rightW + padding}
 	type end struct {
-		box, row int
+		evidence uint32
+		row      int
 		class    string
 	}
 	left := map[uint32]int{}
@@ -305,7 +374,7 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *grap
 			case "approval":
 				title = "a person's answer"
 			}
-			g.Left = append(g.Left, box{X: padding, W: leftW, Title: short(title, 32), Sub: fmt.Sprintf("ev%d", number), Class: "seen", Link: fmt.Sprintf("/e/%s/%d", session, number)})
+			g.Left = append(g.Left, box{X: padding, W: leftW, Title: short(title, 32), Sub: fmt.Sprintf("ev%d", number), Class: "seen", Link: fmt.Sprintf("/e/%s/%d", session, number), number: number})
 		}
 		b := &g.Left[i]
 		at := slices.IndexFunc(b.Rows, func(r boxRow) bool { return r.place == place })
@@ -317,7 +386,7 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *grap
 			at = len(b.Rows)
 			b.Rows = append(b.Rows, boxRow{Text: tail(place, 38), Full: short(place, 300), Link: link, Class: class, place: place})
 		}
-		return end{i, at, class}
+		return end{number, at, class}
 	}
 	var hanging [][2]int
 	type lost struct {
@@ -346,6 +415,11 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *grap
 					ends[at] = append(ends[at], source(session, e.Evidence, e.Tool, place, a.From[k].Link, "ok"))
 				}
 			}
+			if len(a.From) > 0 {
+				r.Link = a.From[0].Link
+			} else if a.Missing == "" {
+				r.Rests = rests(a.Rule)
+			}
 			if a.Missing != "" {
 				r.Class = "refused"
 				for i := range ends[at] { // it stands there, and that was not enough
@@ -372,15 +446,24 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *grap
 			hanging = append(hanging, l.at)
 			continue
 		}
-		ends[l.at] = append(ends[l.at], source(l.session, l.in.number, l.in.tool, l.place, l.in.link(l.session, l.place, l.words), "stranger"))
+		link := l.in.link(l.session, l.place, l.words)
+		g.Right[l.at[0]].Rows[l.at[1]].Link = link
+		ends[l.at] = append(ends[l.at], source(l.session, l.in.number, l.in.tool, l.place, link, "stranger"))
+	}
+	slices.SortFunc(g.Left, func(a, b box) int { return cmp.Compare(a.number, b.number) })
+	for i := range g.Left {
+		left[g.Left[i].number] = i
 	}
 	g.Height = max(stack(g.Left), stack(g.Right)) + padding
 	var words []string
 	for i := range g.Right {
 		for j := range g.Right[i].Rows {
 			r := &g.Right[i].Rows[j]
+			if r.Rests != "" {
+				words = append(words, g.Right[i].Title+" "+r.Full+" rests on no evidence: "+r.Rests)
+			}
 			for _, e := range ends[[2]int{i, j}] {
-				from := g.Left[e.box]
+				from := g.Left[left[e.evidence]]
 				x1, y1, x2, y2 := from.X+from.W, from.Rows[e.row].Y+rowH/2, rightX, r.Y+rowH/2
 				g.Edges = append(g.Edges, edge{Class: e.class, Path: fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1+110, y1, x2-110, y2, x2, y2)})
 				verb := " came from "

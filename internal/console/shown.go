@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,6 +15,8 @@ type piece struct {
 	Text   string
 	Hidden bool
 	Mark   bool // it is what was asked for
+	Hit    bool // and begins it: a link leads here
+	Code   bool // it is a name, or bytes
 }
 
 // maxDrawn bounds what a page shows of one value, in bytes. The rest is a download.
@@ -35,11 +38,35 @@ func marked(b []byte, from, to int) []piece {
 	return drawn(out, b[to:], false, true)
 }
 
+// hit has a link lead to the first that is marked.
+func hit(all []piece) []piece {
+	if i := slices.IndexFunc(all, func(p piece) bool { return p.Mark }); i >= 0 {
+		all[i].Hit = true
+	}
+	return all
+}
+
+// prose is draw of a sentence of Writ's, in which names stand between backticks.
+func prose(s string) (out []piece) {
+	parts := strings.Split(s, "`")
+	if len(parts)%2 == 0 { // the last of them begins nothing
+		last := len(parts) - 2
+		parts = append(parts[:last:last], parts[last]+"`"+parts[last+1])
+	}
+	for i, part := range parts {
+		for _, p := range draw(part) {
+			p.Code = i%2 == 1
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 func drawn(out []piece, b []byte, mark, lines bool) []piece {
 	plain := 0
 	flush := func(to int) {
 		if to > plain {
-			out = append(out, piece{string(b[plain:to]), false, mark})
+			out = append(out, piece{Text: string(b[plain:to]), Mark: mark})
 		}
 	}
 	for i := 0; i < len(b); {
@@ -59,7 +86,7 @@ func drawn(out []piece, b []byte, mark, lines bool) []piece {
 		}
 		if sign != "" {
 			flush(i)
-			out = append(out, piece{sign, true, mark})
+			out = append(out, piece{Text: sign, Hidden: true, Mark: mark})
 			plain = i + n
 			if sign == "↵" {
 				plain = i // the line ends as well

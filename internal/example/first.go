@@ -32,7 +32,7 @@ func Steps() []Step {
 		{"A deletion asks you",
 			"For a deletion a list is not enough. Copy these, open Approvals, leave it in sight, and run them:",
 			[]string{`search_documents '{"query":"draft"}'`, `delete_document '{"id":"doc-2b8e04"}'`},
-			"accepted", "It waits 45 seconds for your yes there; its code stands below the link in the first terminal. Then open the session of a row: " +
+			"asked", "It waits 45 seconds for your yes there; its code stands below the link in the first terminal. Then open the session of a row: " +
 				"a red line leads from the attack to the stranger's text, green ones lead to what vouched."},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
 )
 
 // # The record of a decision
@@ -533,18 +534,79 @@ func Exact(rec *audit.Record, it *audit.Item) (arguments, answers []byte) {
 	return c.arguments, c.answers
 }
 
-// Missing is what a refused call lacks: nothing where that was erased.
-func Missing(ctx context.Context, st interface {
+// Told is what a list tells of a decision beside its record's data: what a refused call lacks,
+// and the argument that names what the call acts on, nil where none does.
+type Told struct {
+	Failures []writ.Failure
+	Pointer  string
+	Value    []byte // its exact literal
+}
+
+// Tell reads that of the record of a decision. Of what was erased there is nothing.
+func Tell(ctx context.Context, st interface {
 	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
-}, session string, n uint64) []writ.Failure {
-	b, err := st.Value(ctx, session, n, valueCall)
-	if err != nil {
-		b, err = st.Value(ctx, session, n, valueDecision)
+}, rec *audit.Record) (t Told) {
+	name := valueCall
+	if !strictjson.Of(rec.Data).Get("rules").Exists() { // one of before
+		name = valueDecision
 	}
-	line, _, _ := bytes.Cut(b, []byte{'\n'})
-	var found struct{ Failures []writ.Failure }
+	b, err := st.Value(ctx, rec.Session, rec.N, name)
+	line, arguments, _ := bytes.Cut(b, []byte{'\n'})
+	var found struct {
+		Answers  int
+		Bare     bool
+		Failures []writ.Failure
+		Traces   []gate.Trace
+	}
 	if err != nil || json.Unmarshal(line, &found) != nil {
-		return nil
+		return t
 	}
-	return found.Failures
+	t.Failures = found.Failures
+	i := slices.IndexFunc(found.Traces, func(t gate.Trace) bool { return t.Role == "target" })
+	if i < 0 {
+		i = slices.IndexFunc(found.Traces, func(t gate.Trace) bool { return t.Role == "selector" })
+	}
+	if i < 0 || found.Bare || found.Answers > len(arguments) {
+		return t
+	}
+	if arguments = arguments[:len(arguments)-found.Answers]; name == valueDecision {
+		arguments, _ = st.Value(ctx, rec.Session, rec.N, valueArguments)
+	}
+	if strictjson.Check(arguments, strictjson.Limits{Depth: 200}) == nil {
+		t.Pointer, t.Value = found.Traces[i].Pointer, strictjson.Of(arguments).At(found.Traces[i].Pointer).Literal()
+	}
+	return t
+}
+
+// LabelAt is what the contract that a call was decided by says of a place in its result: what it
+// does not name is external. It fails where there was no such contract, and for a text out of
+// which that reads more.
+func (rs *Rulesets) LabelAt(ctx context.Context, rec *audit.Record, pointer string) (label writ.Label, err error) {
+	data, err := readDecision(rec.Data)
+	if err != nil {
+		return label, err
+	}
+	rules, err := rs.rulesOf(ctx, data.Rules)
+	if err != nil {
+		return label, err
+	}
+	path, err := strictjson.ParsePointer(pointer)
+	if err != nil || rules.ruleset == nil || len(path) == 0 {
+		return label, errShape
+	}
+	c := rules.policy.Contracts[data.Server+"/"+data.Tool]
+	if c == nil {
+		return label, errShape
+	}
+	label = writ.External
+	var best *provenance.OutputRule
+	for i := range c.Outputs {
+		switch o := &c.Outputs[i]; {
+		case o.InText && path[0] != "structuredContent" && o.Label > writ.External:
+			return label, errShape
+		case !o.InText && path[0] == "structuredContent" && o.At.Match(path[1:]) && (best == nil || o.At.Beats(best.At)):
+			best, label = o, o.Label
+		}
+	}
+	return label, nil
 }

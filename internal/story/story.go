@@ -281,10 +281,9 @@ func (d *Explained) Print(w io.Writer) {
 	}
 }
 
-// Missing is what a refused call lacks, of the record of its decision: nothing where that
-// was erased.
-func Missing(ctx context.Context, log Log, session string, n uint64) []writ.Failure {
-	return gateway.Missing(ctx, log, session, n)
+// Tell is what a list tells of the record of a decision: nothing where that was erased.
+func Tell(ctx context.Context, log Log, rec *audit.Record) gateway.Told {
+	return gateway.Tell(ctx, log, rec)
 }
 
 // Exact is one value of a record, or of a decision its arguments or answers; nil for none.
@@ -298,6 +297,19 @@ func Exact(r *audit.ProvenRecord, name string) []byte {
 	}
 	b, _ := r.Value(name)
 	return b
+}
+
+// Labels says who can have written what the call of a decision returned at a place, by the
+// contract that it was decided by; known is false where the record does not name its rules.
+func Labels(ctx context.Context, log Log) func(call *audit.Record, pointer string) (label writ.Label, known bool) {
+	rules := gateway.NewRulesets(log)
+	return func(call *audit.Record, pointer string) (label writ.Label, known bool) {
+		if call == nil {
+			return label, false
+		}
+		label, err := rules.LabelAt(ctx, call, pointer)
+		return label, err == nil
+	}
 }
 
 // EvidenceOf is the number under which a record is evidence in its session, 0 where it is

@@ -15,18 +15,17 @@
   // A page that reads itself anew is nobody's click.
   const again = () => {
     const to = new URL(location);
-    to.searchParams.delete("told");
     to.searchParams.set("again", "");
     location.replace(to);
   };
 
   const pieces = (into, all) => {
     for (const p of all || []) {
-      if (!p.Hidden) { into.append(p.Text); continue; }
-      const hidden = document.createElement("span");
-      hidden.className = "hid";
-      hidden.textContent = p.Text;
-      into.append(hidden);
+      if (!p.Hidden && !p.Code) { into.append(p.Text); continue; }
+      const drawn = document.createElement(p.Hidden ? "span" : "code");
+      if (p.Hidden) drawn.className = "hid";
+      drawn.textContent = p.Text;
+      into.append(drawn);
     }
   };
 
@@ -47,16 +46,19 @@
     const call = row.querySelector(".call > a");
     call.href = "/d/" + d.id;
     pieces(call, d.tool);
+    pieces(row.querySelector(".act"), d.act);
+    row.querySelector(".act").title = d.whole;
     row.querySelector(".note").textContent = d.note;
     row.querySelector(".reason").textContent = d.reason;
     for (const m of d.missing || []) {
       const li = document.createElement("li");
-      li.textContent = m;
+      pieces(li, m);
       row.querySelector(".missing").append(li);
     }
     const id = row.querySelector(".id a");
     id.href = "/s/" + d.session;
-    id.textContent = d.session;
+    id.title = d.session;
+    pieces(id, d.called);
     id.after("/" + d.n);
     rows.prepend(row);
     while (rows.rows.length > maxRows) rows.deleteRow(-1);
@@ -78,19 +80,38 @@
     note.textContent = o.note;
   };
 
+  const became = (at, what) => {
+    at.replaceChildren(what.says);
+    if (!what.to) return;
+    const to = document.createElement("a");
+    to.href = what.to;
+    to.textContent = "What was decided";
+    at.append(" ", to);
+  };
+
   // Cards stay where they are: what an agent does must not change what a click is about to hit.
   const waits = (w) => {
     const count = $("#waiting"), ids = w.ids || [];
     count.hidden = w.count === 0;
     count.firstElementChild.textContent = w.count;
-    if (!stream || stream.dataset.ids === undefined || ids.join(" ") === stream.dataset.ids) return;
-    for (const card of document.querySelectorAll(".card:not(.gone)")) {
-      if (ids.includes(card.id.slice(2))) continue;
+    if (!stream || stream.dataset.ids === undefined) return;
+    for (const held of document.querySelectorAll(".card .held")) held.classList.toggle("over", (w.over || []).includes(held.closest(".card").id.slice(2)));
+    if (ids.join(" ") === stream.dataset.ids) return;
+    const cards = document.querySelectorAll(".card");
+    // An empty list fills by itself, unless somebody is about to press something else.
+    if (!cards.length && ids.length && [document.body, $("main")].includes(document.activeElement)) { again(); return; }
+    for (const card of cards) {
+      const id = card.id.slice(2), what = (w.gone || {})[id];
+      if (ids.includes(id)) continue;
+      if (card.classList.contains("gone")) { // it is known by now what became of it
+        if (what) became(card.querySelector(".went"), what);
+        continue;
+      }
       card.classList.add("gone");
       for (const e of card.querySelectorAll("input, button")) e.disabled = true;
       const gone = document.createElement("p");
       gone.className = "went";
-      gone.textContent = "Gone: it waits no more.";
+      became(gone, what || { says: "It waits no more." });
       card.querySelector(".buttons").append(gone);
     }
     const none = $(".empty");
