@@ -22,7 +22,8 @@ const changeLines = 12
 
 // Differences says, in a few lines for a person, what one definition or skeleton has and another
 // has not, by the arguments and fields of results that they name. What is new comes first, and
-// what is new or gone is told once, with all that is below it. Words of theirs are escaped, and cut.
+// what is new or gone is told once, with all that is below it. Words of theirs are escaped,
+// and cut; of words that changed the part that did not is.
 func Differences(was, is []byte) (lines []string) {
 	before, after := outline(was), outline(is)
 	more, said := 0, map[string]bool{"": true}
@@ -161,23 +162,35 @@ func change(was, is string) string {
 	if digest(was) && digest(is) {
 		return "other words"
 	}
-	same := 0 // of a long text, what stands before the change says nothing
+	same, end := 0, 0 // of a long text, what stands before and behind the change says nothing
 	for same < min(len(was), len(is)) && was[same] == is[same] {
 		same++
 	}
-	const about = 20
-	from := func(s string) string {
-		if same <= 2*about {
-			return text.OneLine(s, 60)
-		}
-		at := same - about
-		for at > 0 && !utf8.RuneStart(s[at]) {
-			at--
-		}
-		return "… " + text.OneLine(s[at:], 60)
+	for end < min(len(was), len(is))-same && was[len(was)-1-end] == is[len(is)-1-end] {
+		end++
 	}
-	return from(was) + " is now " + from(is)
+	const about = 20
+	part := func(s string) string {
+		from, to, before, behind := 0, len(s), "", ""
+		if same > 2*about {
+			from, before = same-about, "… "
+		}
+		if end > 2*about {
+			to, behind = len(s)-end+about, " …"
+		}
+		for from > 0 && !utf8.RuneStart(s[from]) {
+			from--
+		}
+		for to < len(s) && !utf8.RuneStart(s[to]) {
+			to++
+		}
+		return before + text.OneLine(s[from:to], maxChanged) + behind
+	}
+	return part(was) + " is now " + part(is)
 }
+
+// maxChanged is how many characters of changed words are said: they may hide behind others.
+const maxChanged = 1000
 
 // digest reports whether a value stands for a sentence.
 func digest(value string) bool { return strings.HasPrefix(value, `"sha256:`) }

@@ -278,6 +278,14 @@ func (s *State) edgesAt(id string) (out []*Edge) {
 	return out
 }
 
+// edgesFrom are the edges from an observation.
+func (s *State) edgesFrom(id string) (out []*Edge) {
+	for _, e := range s.ix.edgesFrom.of(id) {
+		out = append(out, s.edges.get(e))
+	}
+	return out
+}
+
 func (s *State) endTest(o *EndTestOp) error {
 	t := s.tests.edit(o.Test)
 	if t == nil || t.Status != TestProposed {

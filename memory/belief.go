@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -133,9 +134,12 @@ func (s *State) standing(id string, t upTo) Standing {
 		return Standing{Status: Unverified, Rule: RuleUnverified}
 	}
 	if sl := s.slots.get(p.Slot); sl != nil && !s.many(sl) {
+		if p.Gone && !s.gone(p, t) {
+			return s.heardWith(sl, t, id).standing(id)
+		}
 		return s.heard(sl, t).standing(id)
 	}
-	return s.corrected(p, alone(p, s.statements(id, t)), t)
+	return s.corrected(p, alone(s.gone(p, t), s.statements(id, t)), t)
 }
 
 // corrected is what a note of the agent's is worth that it says another corrects,
@@ -148,7 +152,7 @@ func (s *State) corrected(p *Proposition, st Standing, t upTo) Standing {
 		if ed.Type != Supersedes || !ed.Active() || !t.has(ed.Decision) || by == nil || by.Gone || st.Status == Gone || st.Level > 0 {
 			continue
 		}
-		other := alone(by, s.statements(by.ID, t))
+		other := alone(by.Gone, s.statements(by.ID, t))
 		own, its := s.observations.get(st.By), s.observations.get(other.By)
 		switch {
 		case its == nil || own == nil || own.Level > 0 || positionOf(its).compare(positionOf(own)) <= 0:
@@ -160,8 +164,31 @@ func (s *State) corrected(p *Proposition, st Standing, t upTo) Standing {
 	return st
 }
 
+// gone reports whether a claim was erased by then. What it stood as before is told of itself,
+// without its words; everything else stands as it would without it, then too.
+func (s *State) gone(p *Proposition, t upTo) bool {
+	return p.Gone && (t == 0 || t.has(s.closedBy("erased", s.edgesAt(p.ID))))
+}
+
+// closedBy is the decision by which a claim or an observation, whose edges these are, was taken
+// for a reason: the newest that closed one. Where none was open any more, an erasure is said to
+// be the newest there is.
+func (s *State) closedBy(resolution string, edges []*Edge) (by string) {
+	for _, ed := range edges {
+		if ed.Resolution == resolution && (by == "" || compareID(ed.ResolvedBy, by) > 0) {
+			by = ed.ResolvedBy
+		}
+	}
+	for n := s.head; by == "" && n > 0 && resolution == "erased"; n-- {
+		if d := s.decision(n); d != nil && d.Tool == "operator."+CommandErase && d.Status == writ.Accepted {
+			by = decisionID(n)
+		}
+	}
+	return by
+}
+
 // alone is what a claim is worth that has no rivals.
-func alone(p *Proposition, words []statement) Standing {
+func alone(gone bool, words []statement) Standing {
 	st := Standing{Status: Unverified, Rule: RuleUnverified}
 	var last position
 	for _, w := range words {
@@ -170,7 +197,7 @@ func alone(p *Proposition, words []statement) Standing {
 		}
 	}
 	switch {
-	case p.Gone:
+	case gone:
 		st.Status, st.Rule = Gone, RuleErased
 	case st.Level >= 2:
 		st.Status, st.Rule = Established, RuleEstablished
@@ -185,8 +212,12 @@ const mostHeard = 100_000
 
 // heard is a question at a time, with all that was said of it. It is heard once
 // until something happens.
-func (s *State) heard(sl *Slot, t upTo) *hearing {
-	key := sl.ID + "@" + recordKey(uint64(t))
+func (s *State) heard(sl *Slot, t upTo) *hearing { return s.heardWith(sl, t, "") }
+
+// heardWith is that with the words on one claim that was erased later, "" for none. Its value
+// is not known any more, and is no other's.
+func (s *State) heardWith(sl *Slot, t upTo, told string) *hearing {
+	key := sl.ID + "@" + recordKey(uint64(t)) + told
 	if f := s.hearings[key]; f != nil {
 		return f
 	}
@@ -197,12 +228,12 @@ func (s *State) heard(sl *Slot, t upTo) *hearing {
 		if !t.has(id) {
 			continue
 		}
-		words := s.statements(id, t)
-		st := s.corrected(p, alone(p, words), t)
+		words, gone := s.statements(id, t), p.Gone && id != told
+		st := s.corrected(p, alone(gone, words), t)
 		if f.alone[id] = st; st.Status == Reported && !many {
 			f.reported++
 		}
-		if !p.Gone {
+		if !gone {
 			said = append(said, words...)
 		}
 	}

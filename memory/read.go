@@ -248,7 +248,7 @@ func (r *Reader) View(id string) (v View, ok bool) {
 		rec := r.State.Recall(r.Principal, quote.LeafText([]byte(p.Literal)), v.Observation)
 		v.Object = &rec
 	}
-	v.Usable = v.Status == Established
+	v.Usable = v.Status == Established && !p.Gone
 	v.Abstention = abstention(v.Status)
 	return v, true
 }
@@ -320,7 +320,7 @@ func (r *Reader) Answer(slot string) Answer {
 			continue
 		}
 		switch why := abstention(r.State.standing(id, t).Status); {
-		case why == NoAbstention:
+		case why == NoAbstention && !r.State.propositions.get(id).Gone:
 			if v, ok := r.View(id); ok && len(a.Values) < mostListed {
 				a.Values = append(a.Values, v)
 			}

@@ -12,7 +12,8 @@ type Moment struct {
 	Record uint64  `json:"record"`
 	At     Instant `json:"at"`
 	// What is observation, value, supports, contradicts, supersedes, belief,
-	// resolved or erased.
+	// resolved, quarantined, distrusted or erased. What was erased or is believed no more
+	// happened when it happened, without its words.
 	What  string `json:"what"`
 	ID    string `json:"id"`
 	Other string `json:"other,omitempty"`
@@ -45,9 +46,9 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 	for i, pid := range props {
 		p, place := s.propositions.get(pid), 3*i
 		text := r.caption(p)
-		out = append(out, Moment{Record: number(pid), At: p.CreatedAt, What: "value", ID: pid, Text: &text, place: place})
+		out = append(out, Moment{Record: number(pid), At: p.CreatedAt, What: "value", ID: pid, Text: &text, place: place + 1})
 		if p.Gone {
-			out = append(out, Moment{Record: number(pid), At: p.CreatedAt, What: "erased", ID: pid, place: place})
+			out = append(out, s.taken("erased", pid, s.edgesAt(pid), place+2)...)
 		}
 		for _, ed := range s.edgesAt(pid) {
 			n := number(ed.ID)
@@ -59,11 +60,14 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 			}
 			if o := s.observations.get(ed.From); o != nil && !seen[o.ID] {
 				seen[o.ID] = true
-				m := Moment{Record: number(o.ID), At: o.RecordedAt, What: "observation", ID: o.ID, place: place + 2}
-				if o.Status == Ingested {
+				m := Moment{Record: number(o.ID), At: o.RecordedAt, What: "observation", ID: o.ID, place: place}
+				switch o.Status {
+				case Ingested:
 					m.Text = r.quoted(o, p)
-				} else {
+				case Quarantined: // as it was said
 					m.What = string(o.Status)
+				default:
+					out = append(out, s.taken(string(o.Status), o.ID, s.edgesFrom(o.ID), place+2)...)
 				}
 				out = append(out, m)
 			}
@@ -84,6 +88,14 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 		return out[:limit], true
 	}
 	return out, false
+}
+
+// taken is how a claim or an observation was erased, or ceased to be believed.
+func (s *State) taken(what, id string, edges []*Edge, place int) []Moment {
+	if d := s.decided.get(s.closedBy(what, edges)); d != nil {
+		return []Moment{{Record: d.N, At: d.At, What: what, ID: id, place: place}}
+	}
+	return nil
 }
 
 // mostTurns bounds how many statements a timeline hears to tell how claims came to
@@ -110,7 +122,7 @@ func (r *Reader) beliefs(props []string, from, last uint64) (out []Moment) {
 			}
 			if st := s.standing(pid, upTo(n)); st.Status != was {
 				was = st.Status
-				out = append(out, Moment{Record: n, At: s.decision(n).At, What: "belief", ID: pid, State: st.Status, Rule: st.Rule, place: 3*i + 1})
+				out = append(out, Moment{Record: n, At: s.decision(n).At, What: "belief", ID: pid, State: st.Status, Rule: st.Rule, place: 3*len(props) + i}) // after what it rests on
 			}
 		}
 	}

@@ -117,7 +117,7 @@ type files struct {
 	console *console.Console   // of a gateway that serves one; nil for none
 	opens   bool               // it is opened in a browser at once
 	callers *localdoor.Callers // who speaks MCP to it over HTTP; nil where nobody can
-	status  func(context.Context) (*shownStatus, error)
+	status  func(context.Context, *files) (*shownStatus, error)
 }
 
 // sound returns a context that ends with ctx, or when the log's disk failed:
@@ -364,6 +364,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
 		Snapshots: statedir.Snapshots(o.state),
 		Screen:    o.screen, Version: readBuildInfo().Version, Log: log,
+		Approve:    o.approve,
 		Credential: func(server, url string) upstream.Credential { return o.logins.Source(server, url) },
 	}
 	if o.host != nil {

@@ -31,7 +31,8 @@ func auditReplay() *cobra.Command {
 			"  a call that was made and would be refused: its answer counts for nothing in what follows\n" +
 			"  a call that was made and would wait for a person: his yes is assumed\n" +
 			"  a call that was not made and would pass: what it would have answered is not there\n\n" +
-			"What follows another difference in its session may come of it, and is marked. Nobody is asked,\n" +
+			"What follows another difference in its session may come of it, and is marked. Calls under another definition\n" +
+			"of their tool than the policy pins are left out, and counted. Nobody is asked,\n" +
 			"nothing is written and nothing is sent. Of a directory its policy.yaml is read, with what grew\n" +
 			"beside it. The newest 100 sessions are read, of a log that verifies; a line says how many were\n" +
 			"not: older ones, redacted ones, those of another engine. Calls without a session are left out.",
@@ -82,7 +83,13 @@ func (r *replayed) printNotes(w io.Writer) {
 	when(w, r.Undone > 0, "%s made and would be refused: what came of it counts for nothing in what follows\n", cli.Number(r.Undone, "call was", "calls were"))
 	when(w, r.Assumed > 0, "%s made and would wait for a person: his yes is assumed in what follows\n", cli.Number(r.Assumed, "call was", "calls were"))
 	when(w, r.Untried > 0, "%s not made and would pass: what would have come of it is not known\n", cli.Number(r.Untried, "call was", "calls were"))
+	printRedefined(w, r.Redefined)
 	r.leftOut.print(w, r.Elsewhere)
+}
+
+// printRedefined says how many calls a policy has nothing to say of.
+func printRedefined(w io.Writer, n int) {
+	when(w, n > 0, "%s made under another definition of the tool than the policy pins: left out, with what was answered\n", cli.Number(n, "call was", "calls were"))
 }
 
 func fates(n learn.Count) string {

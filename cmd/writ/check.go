@@ -112,7 +112,7 @@ func (f *flags) checkLive(c *cobra.Command, out *checked) error {
 		return err
 	}
 	var faults config.Faults
-	for _, found := range findings(g) {
+	for _, found := range o.findings(g) {
 		w := policy.Fault{File: o.file, Line: found.Line, Column: found.Column, Message: found.Server + "/" + found.Tool + ": " + found.Message, Hint: found.Hint}
 		if found.Line == 0 {
 			w.File = cmp.Or(f.config, f.policy)

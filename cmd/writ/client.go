@@ -155,7 +155,7 @@ func (o *files) here(ctx context.Context, name string, stderr io.Writer) (*local
 		return secret, err
 	})
 	if err == nil {
-		l := &local{g: g, stop: stop}
+		l := &local{o: o, g: g, stop: stop}
 		if l.session, err = g.FindSession(ctx, downstream.Loopback, secret); err == nil {
 			return l, nil
 		}
@@ -220,6 +220,7 @@ func mint(ctx context.Context, state, principal string) (secret, id string, err 
 
 // local is a gateway in this process.
 type local struct {
+	o       *files
 	g       *gateway.Gateway
 	stop    func() error
 	session downstream.Session

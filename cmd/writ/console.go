@@ -171,7 +171,11 @@ func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struc
 			return audit.WriteBundle(ctx, w, snap, strings.TrimSpace(string(key)))
 		},
 		Status: func(ctx context.Context) (string, error) {
-			all, err := o.status(ctx)
+			now, err := o.inForce(ctx)
+			if err != nil {
+				return "", err
+			}
+			all, err := o.status(ctx, now)
 			if err != nil {
 				return "", err
 			}

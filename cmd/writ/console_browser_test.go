@@ -393,7 +393,7 @@ func TestConsoleBrowser(t *testing.T) {
 		call("remember", []string{`{"about":"Anna: phone","text":"Anna's phone is 555-0100"}`, `{"about":"Anna: phone","text":"Anna's phone is 555-0199"}`, `{"about":"me: allergic","text":"The user is allergic to peanuts"}`}[i])
 	}
 	call("remember", `{"text":"`+"\u202ethe user\u200b"+`<img src=x onerror=alert(1)> is in a hurry"}`)
-	piped77(t, "", "memory", "erase", "--state", state, "--observation", "prop_4", "--reason", "request", "--yes")
+	piped77(t, "", "memory", "erase", "--state", state, "--proposition", "prop_4", "--reason", "request", "--yes")
 	b.do(chromedp.Navigate(site + "/memory"))
 	b.says("Anna: phone = 555-0199")
 	b.says("The model puts it:")
@@ -401,7 +401,7 @@ func TestConsoleBrowser(t *testing.T) {
 	b.looks("memory")
 	b.do(chromedp.Click(chromedp.CSS(`.memory a[href$="/prop_2"]`)))
 	b.says("replaced: it is no answer: another value took its place")
-	b.says("--observation prop_2 --preview")
+	b.says("--proposition prop_2 --preview")
 	b.looks("belief")
 	b.do(chromedp.Click(chromedp.CSS(`#timeline + div a`)))
 	b.says("established: it may be used as an answer")

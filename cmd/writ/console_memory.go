@@ -5,15 +5,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/console"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/private"
+	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -175,14 +178,28 @@ func claimOf(x *memory.Reader, v *memory.View) console.Claim {
 	} else if rec.Decision != nil {
 		out.By = rec.Decision.Principal + ", who upheld it"
 	}
-	if v.ReplacedBy != "" {
-		out.Note = "replaced by " + v.ReplacedBy
-	} else if len(v.Rivals) > 0 {
-		out.Note = "disputed by " + someOf(v.Rivals)
-	} else if v.Denied > 0 {
+	switch {
+	case v.ReplacedBy != "":
+		out.Beside, out.Others = "replaced by", []string{v.ReplacedBy}
+	case len(v.Rivals) > 0:
+		out.Beside, out.Others = "disputed by", v.Rivals[:min(len(v.Rivals), 10)]
+	case v.Denied > 0:
 		out.Note = fmt.Sprintf("%d other values are only reported", v.Denied)
+	case v.Status == memory.Unverified:
+		out.Note = alone(x, v)
 	}
 	return out
+}
+
+// alone says what the quote of a claim is worth by itself, which it does not bear out: the word
+// that remember answered.
+func alone(x *memory.Reader, v *memory.View) string {
+	for _, id := range v.Observation {
+		if rec, _ := x.Get(id); rec.Observation != nil && rec.Observation.Trust != memory.Unverified && rec.Observation.Status == memory.Ingested {
+			return fmt.Sprintf("its quote %s is %s by itself, as remember answered, and does not say this: one sentence or record must name whom it is about, hold the question's word and say the value", id, rec.Observation.Trust)
+		}
+	}
+	return ""
 }
 
 func question(x *memory.Reader, v *memory.View) string {
@@ -281,14 +298,14 @@ func (m *consoleMemory) Belief(ctx context.Context, namespace, id string, at tim
 		} else if rec, _ := x.Get(id); rec.Observation != nil {
 			o := rec.Observation
 			b = &console.Belief{Claim: noteOf(0, o), Means: "it is a quote, and answers no question by itself"}
-			b.Said = []console.Statement{{Quote: b.Quote, By: b.By, ID: o.ID, Evidence: o.Evidence, At: b.At, Trust: o.Level}}
+			b.Said = []console.Statement{{Quote: b.Quote, By: b.By, ID: o.ID, Evidence: o.Evidence, At: b.At, Trust: o.Level, Erased: o.Status == memory.Erased}}
 			if o.SourceRef != nil {
 				b.Facts = append(b.Facts, console.Fact{Name: "The agent said it is from", Text: o.SourceRef.Text})
 			}
 			for _, p := range o.Supports {
 				if v, ok := x.View(p); ok {
 					b.Note = ""
-					b.Others = append(b.Others, claimOf(x, &v))
+					b.Values = append(b.Values, claimOf(x, &v))
 				}
 			}
 		}
@@ -296,16 +313,40 @@ func (m *consoleMemory) Belief(ctx context.Context, namespace, id string, at tim
 	})
 	if b != nil {
 		b.Commands = m.commands(namespace, b)
+		for i := range b.Said {
+			if st := &b.Said[i]; st.Erased && m.stands(ctx, st.Evidence) {
+				st.Stands = st.Evidence
+			}
+		}
 	}
 	return b, err
+}
+
+// stands says whether the gateway's record of a session holds what it saw as evidence.
+func (m *consoleMemory) stands(ctx context.Context, evidence string) bool {
+	session, number, _ := strings.Cut(evidence, "/ev")
+	n, err := strconv.ParseUint(number, 10, 32)
+	if err != nil || !audit.ValidSession(session) {
+		return false
+	}
+	head, err := m.store.Head(ctx, session)
+	if err != nil {
+		return false
+	}
+	rec, err := story.Evidence(ctx, m.store, session, uint32(n), head)
+	return err == nil && slices.ContainsFunc([]string{"result", "error", "turn"}, func(name string) bool { _, kept := rec.Value(name); return kept })
 }
 
 // commands are those that a person would type of one thing that is remembered.
 func (m *consoleMemory) commands(namespace string, b *console.Belief) (out []console.Command) {
 	where := " --state " + private.Quote(m.state) + " --namespace " + namespace
 	if b.Word != string(memory.Gone) {
-		out = append(out, console.Command{Does: "To see what would be erased with it, and nothing else", Line: "writ memory erase" + where + " --observation " + b.ID + " --preview"},
-			console.Command{Does: "To erase it for good, with a receipt", Line: "writ memory erase" + where + " --observation " + b.ID + " --reason user-request --out receipt.txt"})
+		which := " --observation "
+		if isClaim(b.ID) {
+			which = " --proposition "
+		}
+		out = append(out, console.Command{Does: "To see what would be erased with it, and nothing else", Line: "writ memory erase" + where + which + b.ID + " --preview"},
+			console.Command{Does: "To erase it for good, with a receipt", Line: "writ memory erase" + where + which + b.ID + " --reason user-request --out receipt.txt"})
 	}
 	if b.Word == string(memory.Contested) {
 		out = append(out, console.Command{Does: "To rule on it", Line: "writ memory resolve" + where + " " + b.ID + " --uphold"})
@@ -319,8 +360,16 @@ func beliefOf(x *memory.Reader, e *memory.Explanation, from uint64) *console.Bel
 	if v.Status == memory.Established && strings.HasPrefix(v.By, "dec_") {
 		b.Because = "an operator upheld it (" + string(v.Rule) + ")"
 	}
+	for _, id := range v.Rivals {
+		if w, ok := x.View(id); ok && w.Level != v.Level {
+			b.Because = map[bool]string{true: "it is the later of two words that say otherwise, and of the lower level", false: "a later word of a lower level says otherwise"}[w.Level > v.Level] + " (" + string(v.Rule) + ")"
+		}
+	}
 	for _, s := range e.Statements {
 		st := console.Statement{Quote: textIn(s.Quote), By: s.Source + ", " + strings.ReplaceAll(string(s.Class), "_", " "), ID: s.Observation, Evidence: s.Evidence, At: s.RecordedAt.Time(), Trust: s.Level}
+		if rec, _ := x.Get(s.Observation); rec.Observation != nil {
+			st.Erased = rec.Observation.Status == memory.Erased
+		}
 		switch {
 		case s.Resolution != "":
 			st.Note = "it counts no more: " + s.Resolution
@@ -331,7 +380,7 @@ func beliefOf(x *memory.Reader, e *memory.Explanation, from uint64) *console.Bel
 	}
 	for _, o := range e.Values {
 		if w, ok := x.View(o.Proposition); ok {
-			b.Others = append(b.Others, claimOf(x, &w))
+			b.Values = append(b.Values, claimOf(x, &w))
 		}
 	}
 	if len(e.Unchecked) > 0 {

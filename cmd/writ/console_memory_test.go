@@ -52,6 +52,9 @@ func TestConsoleMemory(t *testing.T) {
 			t.Errorf("%v, want %v", words, want)
 		}
 		now := rows[2]
+		if old := rows[3]; old.Beside != "replaced by" || !slices.Equal(old.Others, []string{now.ID}) {
+			t.Errorf("%+v", old)
+		}
 		if now.About != "Anna: phone" || now.Quote != "Anna's phone is 555-0199" || !strings.HasPrefix(now.By, "user:kim, direct user") {
 			t.Errorf("%+v", now)
 		}
@@ -63,7 +66,7 @@ func TestConsoleMemory(t *testing.T) {
 			t.Errorf("it was not there: %+v %v", later, err)
 		}
 		b, err := m.Belief(ctx, "default", rows[3].ID, time.Time{}, 0)
-		if err != nil || b.Word != "replaced" || len(b.Others) != 2 || len(b.Said) != 1 || !slices.ContainsFunc(b.Timeline, func(mo console.Moment) bool { return mo.Word == "established" }) {
+		if err != nil || b.Word != "replaced" || len(b.Values) != 2 || len(b.Said) != 1 || !slices.ContainsFunc(b.Timeline, func(mo console.Moment) bool { return mo.Word == "established" }) {
 			t.Errorf("%+v %v", b, err)
 		}
 		told := s.must(0, "memory", "explain", rows[3].ID)
@@ -85,8 +88,27 @@ func TestConsoleMemory(t *testing.T) {
 		}
 	}
 
+	// Of two contested words each is told which it is; of a quote that bears no claim out, what
+	// remember answered of it and why that is not what the claim is worth.
+	say(writ.User, "user:kim", "Bob's phone is 555-0300", "Bob: phone")
+	say(writ.System, "crm/get", "Bob's phone is 555-0400", "Bob: phone")
+	say(writ.External, "mail/read", "Call 555-0500", "Cora: phone")
+	rows, err := mounted.Made(ctx, "default", time.Time{}, 1, uint64(s.n+2), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"obs_%d is reported by itself, as remember answered, and does not say this", "it is the later of two words that say otherwise, and of the lower level", "a later word of a lower level says otherwise"} {
+		b, err := mounted.Belief(ctx, "default", rows[i].ID, time.Time{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want = strings.ReplaceAll(want, "%d", strings.TrimPrefix(b.ID, "prop_")); !strings.Contains(b.Because+b.Note, want) || i > 0 && (b.Word != "contested" || b.Beside != "disputed by" || len(b.Others) != 1) {
+			t.Errorf("%d: %+v, and not %s", i, b, want)
+		}
+	}
+
 	s.must(0, "memory", "source", "add", "mail/read", "--class", "web")
-	s.must(0, "memory", "erase", "--observation", "prop_2", "--reason", "request", "--yes")
+	s.must(0, "memory", "erase", "--proposition", "prop_2", "--reason", "request", "--yes")
 	all, err := mounted.Namespaces(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +136,25 @@ func TestConsoleMemory(t *testing.T) {
 	if src, err := mounted.Sources(ctx, "default"); err != nil || len(src) != 1 || src[0].Class != "web" {
 		t.Errorf("%+v %v", src, err)
 	}
-	if b, err := mounted.Belief(ctx, "default", "prop_2", time.Time{}, 0); err != nil || b.Word != "erased" || b.Quote != "" || len(b.Commands) != 0 {
+	b, err = mounted.Belief(ctx, "default", "prop_2", time.Time{}, 0)
+	if err != nil || b.Word != "erased" || b.Quote != "" || len(b.Commands) != 0 || len(b.Said) != 1 || !b.Said[0].Erased {
 		t.Errorf("what was erased: %+v %v", b, err)
+	}
+	// Its timeline has what happened at its own time, and nothing of its words.
+	var story []string
+	for _, mo := range b.Timeline {
+		if strings.Contains(mo.What, "_2") {
+			story = append(story, strings.TrimSpace(map[bool]string{true: "then", false: "later"}[mo.At.Before(before)]+" "+mo.What+" "+mo.Word))
+		}
+		if strings.Contains(mo.What+mo.Quote, "0100") {
+			t.Errorf("it tells the words: %+v", mo)
+		}
+	}
+	if want := []string{"then obs_2 was said", "then prop_2 was put by the model", "then obs_2 was given for prop_2", "then prop_2 stood as established", "later prop_2 stood as replaced",
+		"later prop_2 was erased", "later obs_2 counts no more for prop_2", "later obs_2 was erased", "later prop_2 stood as erased"}; !slices.Equal(story, want) {
+		t.Errorf("it tells %q, want %q", story, want)
+	}
+	if then, err := mounted.Belief(ctx, "default", "prop_2", before, 0); err != nil || then.Word != "established" || then.Quote != "" || then.Value != "" {
+		t.Errorf("as of then: %+v %v", then, err)
 	}
 }

@@ -199,9 +199,32 @@ func TestConsoleChanged(t *testing.T) {
 	write("says", `,"bcc":{"type":"string","description":"<img src=x>"}`)
 	s, link, _ := consoled(t, "127.0.0.1:0", "--state", state, "--config", config)
 	s.expect(`msg=catalogue server=moved tool=act`)
-	page, _ := letIn(t, link)("/tools?tool=moved/act", nil)
+	look := letIn(t, link)
+	page, _ := look("/tools?tool=moved/act", nil)
 	if _, says, ok := strings.Cut(page, "Unlike the one that <bdi>you approved</bdi>:"); !ok || !strings.Contains(says, "argument bcc: string") || strings.Contains(page, "<img") {
 		t.Errorf("of what changed it says:\n%s", page)
+	}
+	for path, want := range map[string]string{"/tools": "Closed, since what the server says of it changed: ", "/health": "closed, since what their server says of them changed: moved/act"} {
+		if page, _ := look(path, nil); !strings.Contains(page, want) {
+			t.Errorf("%s does not say %s:\n%s", path, want, page)
+		}
+	}
+	// What is printed works as it is printed, wherever that is.
+	approve, reload := found(t, `<bdi>(writ tools approve [^<]+)</bdi>\n<bdi>writ reload`, page), found(t, `<bdi>(writ reload [^<]+)</bdi>`, page)
+	if !strings.Contains(s.all(), approve) {
+		t.Errorf("the log does not say %s:\n%s", approve, s.all())
+	}
+	if out := command(t, "tools", "--state", state, "--config", config); !strings.Contains(out, approve) {
+		t.Errorf("writ tools says %s", out)
+	}
+	if out, err := exec.Command("sh", "-c", approve+" --yes").CombinedOutput(); err != nil || !strings.Contains(string(out), "1 pinned") {
+		t.Errorf("%s: %v %s", approve, err, out)
+	}
+	again := onTerminal(t, "", nil, strings.Fields(reload)[1:]...)
+	again.expect("in force: ")
+	again.exits()
+	if page, _ = look("/tools?tool=moved/act", nil); strings.Contains(page, "writ tools approve") || strings.Contains(page, "changed since you approved it") {
+		t.Errorf("it was approved, and is not:\n%s", page)
 	}
 }
 

@@ -68,10 +68,10 @@ func (o *files) shownServers(ctx context.Context, g *gateway.Gateway) ([]console
 	for _, t := range cat.Tools() {
 		if t.Method == policy.CallTool {
 			s := at(t.Server)
-			s.Tools = append(s.Tools, shownTool(t, near))
+			s.Tools = append(s.Tools, now.shownTool(t, near))
 		}
 	}
-	for _, f := range findings(g) {
+	for _, f := range now.findings(g) {
 		// Why a tool is closed stands beside it.
 		if t := cat.Lookup(f.Server, f.Tool); f.Server != "" && (t == nil || f.Reason == "" || f.Reason != t.Reason) {
 			s := at(f.Server)
@@ -97,9 +97,13 @@ func reached(s *upstream.Config) string {
 	return out
 }
 
-func shownTool(t *gate.Tool, near unlikeShipped) console.Tool {
-	line := toolLineOf(t, near)
-	out := console.Tool{ID: t.Server + "/" + t.Name, Public: t.Public, State: line.State, Why: line.Why, Effect: line.Effect, Pin: "no contract"}
+func (o *files) shownTool(t *gate.Tool, near unlikeShipped) console.Tool {
+	line := o.toolLineOf(t, near)
+	why := ""
+	if t.State != gate.Open { // what opens it stands on its page
+		why = shutBecause(t, near)
+	}
+	out := console.Tool{ID: t.Server + "/" + t.Name, Public: t.Public, State: line.State, Why: why, Effect: line.Effect, Pin: "no contract"}
 	switch c := t.Contract; {
 	case c == nil:
 	case t.Server == policy.OwnServer: // Writ's own
@@ -121,7 +125,7 @@ func (o *files) shownContract(ctx context.Context, g *gateway.Gateway, id string
 		return nil, err
 	}
 	cat, _ := g.Catalogue()
-	out := contractOf(cat, now.policy, id)
+	out := now.contractOf(cat, id)
 	if out == nil || out.Pin != "changed" {
 		return out, nil
 	}
@@ -137,23 +141,26 @@ func (o *files) shownContract(ctx context.Context, g *gateway.Gateway, id string
 // lookedIn is in how many of the newest records what was approved is looked for.
 const lookedIn = 8192
 
-func contractOf(cat *gate.Catalogue, p *policy.Policy, id string) *console.Contract {
+func (o *files) contractOf(cat *gate.Catalogue, id string) *console.Contract {
 	server, name, _ := strings.Cut(id, "/")
 	t := cat.Lookup(server, name)
 	if t == nil || t.Method != policy.CallTool {
 		return nil
 	}
 	near := nearest(cat)
-	out := &console.Contract{Tool: shownTool(t, near), Now: t.Pin, Definition: indented(t.Raw, ""), Unnamed: unnamed(t)}
+	out := &console.Contract{Tool: o.shownTool(t, near), Now: t.Pin, Definition: indented(t.Raw, ""), Unnamed: unnamed(t)}
 	c := t.Contract
 	if c == nil {
 		out.Drafted = draftedLines(cat, t)
 		return out
 	}
-	if p.Contracts[id] == c {
+	if o.policy.Contracts[id] == c {
 		out.Line = c.Line
 	}
 	if out.Approved = c.Pin; out.Pin == "changed" || out.Pin == "unpinned" {
+		if approve := o.approve(id); approve != "" {
+			out.Approve = []string{approve, "writ reload --state " + private.Quote(o.state)}
+		}
 		if out.Of, out.Unlike = near(t); out.Of != "" {
 			out.Of += " was made of"
 		}
@@ -182,12 +189,23 @@ func (o *files) lately(ctx context.Context) (p *policy.Policy, sessions []*learn
 		return nil, nil, "", err
 	}
 	sessions, _, err = recorded(ctx, o.state, o.store, time.Now().Add(-lookedAt), mostSessions)
-	if where := " --state " + private.Quote(o.state); o.config != "" {
-		command = "writ learn --config " + private.Quote(o.config) + where
-	} else if o.file != "" {
-		command = "writ learn --policy " + private.Quote(o.file) + where
+	if o.file != "" {
+		command = "writ learn" + o.meant()
 	}
 	return now.policy, sessions, command, err
+}
+
+// meant are the flags of a command that say which policy and state directory are those of the
+// gateway; the built-in policy has none.
+func (o *files) meant() string {
+	where := " --state " + private.Quote(o.state)
+	switch {
+	case o.config != "":
+		return " --config " + private.Quote(o.config) + where
+	case o.file != "":
+		return " --policy " + private.Quote(o.policyFile()) + where
+	}
+	return where
 }
 
 // keeping are the lines of an edge, and what has to be true for them.
@@ -234,12 +252,13 @@ func (o *files) friction(ctx context.Context) (out []console.Friction, command s
 
 // learned are the fields from which recorded calls of a tool took their arguments, and that
 // writ learn would ask about.
-func (o *files) learned(ctx context.Context, id string) (out []console.Edge, command string, err error) {
+func (o *files) learned(ctx context.Context, id string) (*console.Learned, error) {
 	p, sessions, command, err := o.lately(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	r := learn.From(p, sessions)
+	out := &console.Learned{Learn: command, Redefined: r.Redefined[id]}
 	for i := range r.Fields {
 		f := &r.Fields[i]
 		if !slices.ContainsFunc(f.Feeds, func(e learn.Edge) bool { return e.Tool == id }) {
@@ -247,9 +266,9 @@ func (o *files) learned(ctx context.Context, id string) (out []console.Edge, com
 		}
 		var b bytes.Buffer
 		printField(&b, f)
-		out = append(out, keeping(console.Edge{Says: strings.Split(strings.TrimSpace(b.String()), "\n")}, f.Lines()))
+		out.Edges = append(out.Edges, keeping(console.Edge{Says: strings.Split(strings.TrimSpace(b.String()), "\n")}, f.Lines()))
 	}
-	return out, command, nil
+	return out, nil
 }
 
 // draftedLines are those of one tool in what writ init drafts of its server.
@@ -282,14 +301,17 @@ func (o *files) shownPolicy(ctx context.Context, g *gateway.Gateway) (*console.P
 	for _, w := range draft.Unreviewed(p.Source, p.Warnings) {
 		out.Findings = append(out.Findings, console.Finding{Line: w.Line, Text: policy.Fault{Message: w.Message, Hint: w.Hint}.String()})
 	}
-	for _, f := range findings(g) {
+	for _, f := range now.findings(g) {
 		if f.Line > 0 {
 			out.Findings = append(out.Findings, console.Finding{Line: f.Line, Text: oneFinding(f)})
 		}
 	}
+	differs, disk := now.differs()
 	for _, k := range p.Grown {
-		out.Kept = append(out.Kept, console.Kept{Words: grownLine(k), By: k.By, At: k.At})
+		out.Kept = append(out.Kept, console.Kept{Words: grownLine(k), By: k.By, At: k.At, Taken: disk != nil && !slices.ContainsFunc(disk.Grown, k.Same)})
 	}
+	out.Differs = strings.ToUpper(differs[:min(1, len(differs))]) + differs[min(1, len(differs)):]
+	out.Takes = []string{"writ grown list" + now.meant(), "writ grown remove" + now.meant() + " NUMBER"}
 	return out, nil
 }
 
@@ -333,13 +355,14 @@ func (o *files) judgedBy(ctx context.Context, text []byte, progress func(done, o
 	verdicts := func(n learn.Count) console.Verdicts {
 		return console.Verdicts{Passed: n.Passed, Asked: n.Asked, Refused: n.Refused}
 	}
-	out.Calls, out.Sessions, out.Before, out.After = all.Calls, all.Sessions, verdicts(all.Before), verdicts(all.After)
+	out.Calls, out.Redefined, out.Sessions, out.Before, out.After = all.Calls, all.Redefined, all.Sessions, verdicts(all.Before), verdicts(all.After)
 	word := map[learn.Verdict]string{learn.Passed: "accepted", learn.Waits: "asked", learn.Refused: "refused"}
 	for _, d := range all.Otherwise {
 		out.Otherwise = append(out.Otherwise, console.Difference{Session: d.Session, N: d.Number, Tool: cmp.Or(d.Tool, "(unknown tool)"),
 			Was: word[d.Before.Verdict], Becomes: word[d.After.Verdict], WasFor: string(d.Before.Reason), IsFor: string(d.After.Reason), Follows: d.Follows})
 	}
 	var b bytes.Buffer
+	all.Redefined = 0 // the page says it
 	all.printNotes(&b)
 	out.Notes = append(out.Notes, strings.FieldsFunc(b.String(), func(r rune) bool { return r == '\n' })...)
 	return out, nil

@@ -73,14 +73,21 @@ func TestContractShown(t *testing.T) {
 	}
 	cat, _ := gate.NewCatalogue(defs, p)
 
-	changed := contractOf(cat, p, "files/write_file")
+	o := &files{policy: p, state: "/s p", config: "/c/writ.yaml", file: "/c/policy.yaml"}
+	changed := o.contractOf(cat, "files/write_file")
 	if changed.Pin != "changed" || changed.State != "closed" || !strings.Contains(changed.Of, "filesystem") || !slices.ContainsFunc(changed.Unlike, func(l string) bool { return strings.Contains(l, "force") }) {
 		t.Errorf("%+v", changed)
+	}
+	if want := []string{"writ tools approve files/write_file --config /c/writ.yaml --state '/s p'", "writ reload --state '/s p'"}; !slices.Equal(changed.Approve, want) {
+		t.Errorf("it is approved by %q, want %q", changed.Approve, want)
+	}
+	if built := (&files{policy: p}).contractOf(cat, "files/write_file"); built.Approve != nil || strings.Contains(built.Why, "writ tools approve") {
+		t.Errorf("of the built-in policy's: %+v", built)
 	}
 	if at := strings.Split(source, "\n"); at[changed.Line-1] != "  files/write_file:" || !strings.HasPrefix(at[changed.Arguments[0].Line-1], "      "+changed.Arguments[0].At+":") {
 		t.Errorf("line %d, %+v", changed.Line, changed.Arguments)
 	}
-	act := contractOf(cat, p, "other/act")
+	act := o.contractOf(cat, "other/act")
 	if act.Pin != "unpinned" || !slices.Equal(act.Unnamed, []string{"d"}) {
 		t.Errorf("%+v", act)
 	}
@@ -92,20 +99,20 @@ func TestContractShown(t *testing.T) {
 			t.Errorf("%+v, want %s", r, want)
 		}
 	}
-	look := contractOf(cat, p, "other/look")
+	look := o.contractOf(cat, "other/look")
 	for i, want := range []string{"/from party: compared as email", "/code system: a secret; for one act, within 10m0s"} {
 		if r := look.Outputs[i]; r.At+" "+r.Is+": "+strings.Join(r.Says, "; ") != want {
 			t.Errorf("%+v, want %s", r, want)
 		}
 	}
-	fresh := contractOf(cat, p, "other/new")
+	fresh := o.contractOf(cat, "other/new")
 	if fresh.Pin != "no contract" || fresh.State != "closed" || !strings.HasPrefix(string(fresh.Drafted), "  other/new:\n") || strings.Contains(string(fresh.Drafted), "\n  other/act:") {
 		t.Errorf("%+v\n%s", fresh, fresh.Drafted)
 	}
 	if with, faults := policy.Parse("policy", []byte(source+string(fresh.Drafted)+"\n")); len(faults) > 0 || with.Contracts["other/new"] == nil {
 		t.Errorf("the lines are none of a policy: %v", faults)
 	}
-	if contractOf(cat, p, "other/none") != nil || contractOf(cat, p, "") != nil || contractOf(nil, p, "x/y") != nil {
+	if o.contractOf(cat, "other/none") != nil || o.contractOf(cat, "") != nil || o.contractOf(nil, "x/y") != nil {
 		t.Error("a tool that is not there")
 	}
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +24,8 @@ func grownCommand() *cobra.Command {
 	c := grownList()
 	c.Use, c.Short = "grown", "List what was allowed from now on, and take it back"
 	c.Long = "What a person allowed from now on stands in a file of its own beside the policy, a line each, and\n" +
-		"is read behind it. A gateway that runs takes a change at the next writ reload. Where neither\n" +
+		"is read behind it. A gateway of the state directory takes back at once what remove takes back, if\n" +
+		"its file was what is in force, and else at the next writ reload. Where neither\n" +
 		"--config nor --policy says which policy is meant, it is that of the client that is connected, or of\n" +
 		"the gateway that runs."
 	c.AddCommand(grownList(), grownRemove())
@@ -43,7 +47,7 @@ func grownList() *cobra.Command {
 				}
 			})
 		},
-	}, "config", "json")
+	}, "config", "state", "json")
 	c.Flags().StringVar(&f.policy, "policy", "", "policy `FILE`")
 	return c
 }
@@ -65,6 +69,7 @@ func grownRemove() *cobra.Command {
 			if n > len(p.Grown) {
 				return cli.Fail(cli.ExitData, "writ grown list", "no line has that number")
 			}
+			gateways := f.having(c.Context(), at)
 			err = regrow(c.Context(), at, nil, n, func(was *policy.Policy) error {
 				if !was.Grown[n-1].Same(p.Grown[n-1]) {
 					return cli.Fail(cli.ExitData, "writ grown list", "another line has that number by now")
@@ -74,14 +79,55 @@ func grownRemove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.show(c, removed{p.Grown[n-1]}, func(w io.Writer) {
-				theirs(w, "taken back: ", grownLine(p.Grown[n-1]), 0)
-				fmt.Fprintln(w, "try: writ reload")
-			})
+			err = f.takes(c.Context(), gateways)
+			return cmp.Or(f.show(c, removed{p.Grown[n-1]}, func(w io.Writer) {
+				theirs(w, map[bool]string{true: "taken back: ", false: "taken back in the file: "}[err == nil], grownLine(p.Grown[n-1]), 0)
+				when(w, len(gateways) == 0, "it counts at a gateway of another state directory until writ reload --state DIR\n")
+			}), err)
 		},
-	}, "config", "json")
+	}, "config", "state", "json")
 	c.Flags().StringVar(&f.policy, "policy", "", "policy `FILE`")
 	return c
+}
+
+// A policyHolder is a gateway that runs by a policy.
+type policyHolder struct {
+	door    *http.Client
+	differs bool // its file is not what is in force
+}
+
+// having are the gateways of the state directory that run by a policy's file, or do not say by
+// which.
+func (f *flags) having(ctx context.Context, file string) (out []policyHolder) {
+	if _, err := existingState(f.state); err != nil {
+		return nil
+	}
+	abs, _ := filepath.Abs(file)
+	_, doors, _ := f.reach(false)
+	for _, door := range doors {
+		if g, err := statusAt(ctx, door); err != nil || g.Policy == abs {
+			out = append(out, policyHolder{door, err != nil || g.Differs != ""})
+		}
+	}
+	return out
+}
+
+// takes has gateways put in force what was taken from their policy's file. Where more was
+// changed in one than that, nobody said that it is to be in force.
+func (f *flags) takes(ctx context.Context, all []policyHolder) error {
+	reload := "writ reload"
+	if f.state != "" {
+		reload += " --state " + private.Quote(f.state)
+	}
+	for _, g := range all {
+		if g.differs {
+			return cli.Fail(cli.ExitConfig, reload, "it still counts at a gateway that runs, whose policy was changed beside it and not put in force")
+		}
+		if _, err := reloadAt(ctx, g.door); err != nil {
+			return cli.Fail(cli.ExitConfig, reload, "it still counts at a gateway that runs: %w", err)
+		}
+	}
+	return nil
 }
 
 // grown reads the policy that is meant, and says where it stands: where nobody said which,

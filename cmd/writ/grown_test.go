@@ -314,6 +314,71 @@ func TestGrownByTwo(t *testing.T) {
 	}
 }
 
+// TestGrownTakenBack: what is taken back counts no more at a gateway that runs, or is said to
+// count still, where it was taken and where the policy is shown; what is asked about most is
+// counted by what is in force.
+func TestGrownTakenBack(t *testing.T) {
+	g := newGrowth(t)
+	t.Setenv("HOME", t.TempDir())
+	beside := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(filepath.Dir(g.config), name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const line = `{"tool":"example/close_ticket","arg":"/id","from":"example/search_tickets#/tickets/*/id","by":"kim","at":"2026-11-22T10:00:00Z"}`
+	beside("policy.grown.yaml", "grown:\n  - "+line+"\n")
+	where := []string{"--config", g.config, "--state", g.state}
+	_, link, _ := consoled(t, "127.0.0.1:0", where...)
+	look := letIn(t, link)
+	passes := func() bool {
+		t.Helper()
+		_, code := piped77(t, "", "call", "--state", g.state, "--session", "demo", "close_ticket", `{"id":"INC-1042","resolution":"fixed"}`)
+		return code != 77
+	}
+	remove := func(code int, want ...string) {
+		t.Helper()
+		s := onTerminal(t, "", nil, append([]string{"grown", "remove", "1"}, where...)...)
+		for _, w := range want {
+			s.expect(w)
+		}
+		if got := s.exits(); got != code {
+			t.Errorf("exit code %d", got)
+		}
+	}
+	page, _ := look("/policy", nil)
+	if takes := "writ grown remove --config " + g.config + " --state " + g.state + " NUMBER"; !strings.Contains(page, takes) || strings.Contains(page, `id="differs"`) || !passes() {
+		t.Errorf("it does not say %s:\n%s", takes, page)
+	}
+
+	// The text was changed beside it: nobody said that it is to be in force.
+	beside("policy.yaml", growing+"# another\n")
+	remove(78, "taken back in the file: ", "it still counts at a gateway that runs", "try: writ reload --state")
+	page, _ = look("/policy", nil)
+	for _, want := range []string{"it has 1 line more and 2 lines less, which writ reload puts in force", "Taken back in the file: it counts until"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it does not say %s:\n%s", want, page)
+		}
+	}
+	if page, _ = look("/health", nil); !strings.Contains(page, "not what is in force") || strings.Contains(page, "close_ticket") {
+		t.Errorf("of what counts still it says:\n%s", page)
+	}
+	if !passes() {
+		t.Error("what is in force was changed by nobody")
+	}
+
+	// As it was in force, it is taken back at once.
+	beside("policy.grown.yaml", "grown:\n  - "+line+"\n")
+	beside("policy.yaml", growing)
+	remove(0, "taken back: ")
+	if passes() {
+		t.Error("it passes still")
+	}
+	if page, _ = look("/policy", nil); strings.Contains(page, `id="differs"`) || !strings.Contains(page, "Nothing was.") {
+		t.Errorf("after that:\n%s", page)
+	}
+}
+
 // TestGrownElsewhere: the same by writ watch and writ approve at another terminal, of
 // a gateway that runs: it has the line in force at once, and takes it from nobody who
 // may not answer, once, and not where the file was changed meanwhile.

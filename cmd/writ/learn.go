@@ -89,6 +89,11 @@ func learnCommand() *cobra.Command {
 			}
 			out := c.OutOrStdout()
 			printTrial(out, r)
+			all := 0
+			for _, n := range r.Redefined {
+				all += n
+			}
+			printRedefined(out, all)
 			left.print(out, r.Elsewhere)
 			asks := !f.dry && ownTerminal(c.InOrStdin(), out) != nil
 			if !asks {

@@ -68,16 +68,17 @@ func TestLearn(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &files{state: g.state, store: st, loading: new(sync.Mutex), now: &files{policy: p}}
-	edges, command, err := o.learned(t.Context(), "example/close_ticket")
-	if command != "" { // no file is named
-		t.Error(command)
+	told, err := o.learned(t.Context(), "example/close_ticket")
+	if err != nil || told.Learn != "" { // no file is named
+		t.Fatal(told, err)
 	}
+	edges := told.Edges
 	if err != nil || len(edges) != 1 || !slices.Contains(edges[0].Says, "  example/close_ticket /id came from there 1 of 1 time") ||
 		!slices.Equal(edges[0].Keep, []string{`- {"tool":"example/close_ticket","arg":"/id","from":"example/search_tickets#/tickets/*/id"}`}) {
 		t.Errorf("%+v %v", edges, err)
 	}
-	if edges, _, err := o.learned(t.Context(), "example/search_tickets"); err != nil || edges != nil {
-		t.Errorf("%+v %v", edges, err)
+	if told, err := o.learned(t.Context(), "example/search_tickets"); err != nil || told.Edges != nil {
+		t.Errorf("%+v %v", told, err)
 	}
 	if most, _, err := o.friction(t.Context()); err != nil || len(most) != mostAsked || most[0].Asked == 0 || len(most[0].Keep) == 0 || most[0].With >= most[0].Asked {
 		t.Errorf("%+v %v", most, err)

@@ -39,8 +39,9 @@ func memoryErase() *cobra.Command {
 	x := weighed{command: memory.CommandErase, question: "erase this for good?"}
 	var what memory.Selection
 	var reason, out string
+	var claims []string
 	c := &cobra.Command{
-		Use:   "erase (--observation OBS|PROP | --source SOURCE | --session NAME|s_… | --principal NAME) --reason WORD",
+		Use:   "erase (--observation OBS | --proposition PROP | --source SOURCE | --session NAME|s_… | --principal NAME) --reason WORD",
 		Short: "Erase what was observed, with everything that repeats it",
 		Long: "Erase what was observed: by id, or all of a source, a session or a person. With it goes what\n" +
 			"was concluded from it, the records that quote it, claims and names that rest on nothing else\n" +
@@ -52,15 +53,20 @@ func memoryErase() *cobra.Command {
 		Args:    cli.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			switch {
-			case len(what.Observations) == 0 && what.Source == "" && what.Session == "" && what.Principal == "":
-				return cli.Fail(cli.ExitUsage, "writ memory erase --observation obs_12 --reason user-request", "what is to be erased: --observation, --source, --session or --principal")
+			case len(claims)+len(what.Observations) == 0 && what.Source == "" && what.Session == "" && what.Principal == "":
+				return cli.Fail(cli.ExitUsage, "writ memory erase --observation obs_12 --reason user-request", "what is to be erased: --observation, --proposition, --source, --session or --principal")
+			case slices.ContainsFunc(what.Observations, isClaim):
+				return cli.Fail(cli.ExitUsage, "writ memory erase --proposition "+cli.OneLine(what.Observations[slices.IndexFunc(what.Observations, isClaim)], 40), "--observation takes an observation's id, obs_…; a claim's is for --proposition")
+			case slices.ContainsFunc(claims, func(id string) bool { return !isClaim(id) }):
+				return cli.Fail(cli.ExitUsage, "writ memory erase --observation OBS", "--proposition takes a claim's id, prop_…")
 			case reason == "" && !x.dry:
 				return cli.Fail(cli.ExitUsage, "writ memory erase … --reason user-request", "an erasure has a --reason, a lower-case word that stays in the log")
 			}
 			return unwritten(out)
 		},
 	}
-	c.Flags().StringSliceVar(&what.Observations, "observation", nil, "observation `ID`, or a proposition's for what bears it out; may be repeated")
+	c.Flags().StringSliceVar(&what.Observations, "observation", nil, "observation `ID`; may be repeated")
+	c.Flags().StringSliceVar(&claims, "proposition", nil, "proposition `ID`, for what bears it out; may be repeated")
 	c.Flags().StringVar(&what.Source, "source", "", "everything of a `SOURCE`")
 	c.Flags().StringVar(&what.Session, "session", "", "everything of a session, `NAME` or s_…")
 	c.Flags().StringVar(&what.Principal, "principal", "", "everything by way of a person's sessions, `NAME`")
@@ -74,7 +80,12 @@ func memoryErase() *cobra.Command {
 			}
 		}
 		return r.read(ctx, func(now *memory.Reader) error {
-			what.Observations, meant, err = observationsOf(now.State, what.Observations)
+			meant, err = bearing(now.State, claims)
+			for _, of := range meant {
+				what.Observations = append(what.Observations, of...)
+			}
+			slices.Sort(what.Observations)
+			what.Observations = slices.Compact(what.Observations)
 			return err
 		})
 	}
@@ -114,26 +125,17 @@ func memoryErase() *cobra.Command {
 	return x.take(c, "go")
 }
 
-// observationsOf are the observations of that name, and for a proposition those that
-// bear it out.
-func observationsOf(s *memory.State, ids []string) (out []string, meant map[string][]string, err error) {
-	for _, id := range ids {
-		if !strings.HasPrefix(id, "prop_") {
-			out = append(out, id)
-			continue
+func isClaim(id string) bool { return strings.HasPrefix(id, "prop_") }
+
+// bearing are the observations that bear claims out, by claim.
+func bearing(s *memory.State, claims []string) (map[string][]string, error) {
+	meant := map[string][]string{}
+	for _, id := range claims {
+		if meant[id] = s.Bearing(id); len(meant[id]) == 0 {
+			return nil, notThere(id)
 		}
-		of := s.Bearing(id)
-		if len(of) == 0 {
-			return nil, nil, notThere(id)
-		}
-		if meant == nil {
-			meant = map[string][]string{}
-		}
-		meant[id] = of
-		out = append(out, of...)
 	}
-	slices.Sort(out)
-	return slices.Compact(out), meant, nil
+	return meant, nil
 }
 
 // unwritten refuses a name that a file has already.

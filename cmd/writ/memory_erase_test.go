@@ -238,11 +238,15 @@ func TestMemoryEraseByWhatIsShown(t *testing.T) {
 	if prop == "" {
 		t.Fatalf("no claim is shown: %s", found)
 	}
-	if out := s.must(0, "memory", "erase", "--observation", prop, "--preview"); !strings.Contains(out, prop+" means "+obs) {
+	if out := s.must(0, "memory", "erase", "--proposition", prop, "--preview"); !strings.Contains(out, prop+" means "+obs) {
 		t.Errorf("it is not said what goes: %s", out)
 	}
-	s.must(cli.ExitData, "memory", "erase", "--observation", "prop_999", "--preview")
-	s.must(0, "memory", "erase", "--observation", prop, "--reason", "request", "--yes")
+	s.must(cli.ExitData, "memory", "erase", "--proposition", "prop_999", "--preview")
+	if out := s.must(cli.ExitUsage, "memory", "erase", "--observation", prop, "--preview"); !strings.Contains(out, "--proposition "+prop) {
+		t.Errorf("a claim for an observation: %s", out)
+	}
+	s.must(cli.ExitUsage, "memory", "erase", "--proposition", obs, "--preview")
+	s.must(0, "memory", "erase", "--proposition", prop, "--reason", "request", "--yes")
 	if out := s.must(0, "memory", "search", "Anna", "--all"); strings.Contains(out, "555-0100") {
 		t.Errorf("it is still there: %s", out)
 	}

@@ -272,7 +272,7 @@ func memoryPending() *cobra.Command {
 // rules says the rules of belief in words. A test holds that none is left out.
 var rules = map[memory.Rule]string{
 	memory.RuleEstablished: "the user or a trusted tool says so, and no word that counts as much says otherwise",
-	memory.RuleContested:   "a later word of a lower level says otherwise",
+	memory.RuleContested:   "of two words that say otherwise the later one is of the lower level",
 	memory.RuleReported:    "only those say so whom anybody can write to",
 	memory.RuleUnverified:  "nothing that was seen says so: the agent does",
 	memory.RuleReplaced:    "a later word of its level or a higher one says otherwise",

@@ -14,6 +14,7 @@ import (
 	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/upstream"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -38,20 +39,35 @@ func nearest(cat *gate.Catalogue) unlikeShipped {
 	}
 }
 
-// shutBecause says to an operator why a tool is closed, and what opens it.
+// shut says to an operator why a tool is closed, and what opens it.
+func (o *files) shut(t *gate.Tool, near unlikeShipped) string {
+	why, look := shutBecause(t, near), o.approve(t.Server+"/"+t.Name)
+	switch {
+	case t.Reason != writ.NameUnpinned && t.Reason != writ.NameChanged:
+		return why
+	case look == "":
+		return why + "; the built-in policy takes no other definition"
+	}
+	return why + ". Closed until you look: " + look
+}
+
+// shutBecause says why a tool is closed.
 func shutBecause(t *gate.Tool, near unlikeShipped) string {
-	look := ". Closed until you look: writ tools approve " + cli.Printable(t.Server+"/"+t.Name)
 	switch t.Reason {
 	case writ.NameForbidden:
 		return "no contract in the policy"
 	case writ.NameUnpinned:
-		return "nobody has approved its definition yet" + look
+		return "nobody has approved its definition yet"
 	case writ.NameChanged:
 		unlike := ""
 		if of, lines := near(t); of != "" {
-			unlike = ", unlike " + of + " (" + few(lines, 6) + ")"
+			short := make([]string, len(lines))
+			for i, l := range lines {
+				short[i] = cli.OneLine(l, 200)
+			}
+			unlike = ", unlike " + of + " (" + few(short, 6) + ")"
 		}
-		return "changed since you approved it" + unruled(t) + unlike + look
+		return "changed since you approved it" + unruled(t) + unlike
 	case writ.PolicyClosed:
 		return "the policy says closed"
 	case writ.PolicyMisdeclared:
@@ -106,9 +122,22 @@ func failed(g *gateway.Gateway) (lines []string) {
 	return lines
 }
 
+// approve is the command that shows the definition of a tool, or of a server's, and writes its pin,
+// as it can be typed; "" for the built-in policy, which nothing is written to.
+func (o *files) approve(id string) string {
+	switch command := "writ tools approve " + private.Quote(id) + o.meant(); {
+	case o.file == "":
+		return ""
+	case o.config == "": // the server's arguments may be secrets
+		return command + " --name " + o.servers[0].Name + " -- COMMAND"
+	default:
+		return command
+	}
+}
+
 // findings are what the live definitions say against the policy, without the tools that
 // nobody opened: the contracts that do not fit, and those that no tool has.
-func findings(g *gateway.Gateway) (out []gate.Finding) {
+func (o *files) findings(g *gateway.Gateway) (out []gate.Finding) {
 	cat, all := g.Catalogue()
 	near := nearest(cat)
 	for _, f := range all {
@@ -116,7 +145,7 @@ func findings(g *gateway.Gateway) (out []gate.Finding) {
 		switch {
 		case t != nil && t.Contract == nil:
 		case t != nil && f.Reason != "" && f.Reason == t.Reason && f.Reason != writ.PolicyMisdeclared: // which says by what
-			f.Message, f.Hint = shutBecause(t, near), ""
+			f.Message, f.Hint = o.shut(t, near), ""
 			out = append(out, f)
 		default:
 			out = append(out, f)
@@ -132,7 +161,7 @@ func (o *files) tell(w io.Writer, g *gateway.Gateway) {
 	for _, line := range failed(g) {
 		fmt.Fprintf(w, "writ: %s\n", line)
 	}
-	for _, f := range findings(g) {
+	for _, f := range o.findings(g) {
 		// That pins are optional is what the operator chose; writ check --live says it.
 		if chosen := f.Reason == "" && strings.HasPrefix(f.Hint, "writ tools approve"); chosen {
 			continue

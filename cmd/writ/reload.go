@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -123,6 +125,42 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, e
 	out.Policy, out.Warnings = fmt.Sprintf("%x", next.policy.Digest), next.warnings()
 	out.Started, out.Restarted, out.Ended = did.Started, did.Restarted, did.Ended
 	return out, nil
+}
+
+// policyFile is where the policy stands, "" for the built-in one's.
+func (o *files) policyFile() string {
+	if abs, err := filepath.Abs(o.file); o.file != "" && err == nil {
+		return abs
+	}
+	return o.file
+}
+
+// differs says how the policy's file, with what was kept beside it, is otherwise than what is in
+// force, "" where it is the same; disk is what stands there, nil where that is no policy.
+func (o *files) differs() (says string, disk *policy.Policy) {
+	if o.file == "" {
+		return "", nil
+	}
+	disk, err := config.LoadPolicy(o.file)
+	switch {
+	case err != nil:
+		return "the policy's file cannot be put in force as it stands, and what was in force before still counts: writ check says why", nil
+	case disk.Digest == o.policy.Digest:
+		return "", disk
+	}
+	more, less := 0, 0
+	lines := map[string]int{}
+	for line := range bytes.Lines(disk.Source) {
+		lines[string(bytes.TrimSpace(line))]++
+	}
+	for line := range bytes.Lines(o.policy.Source) {
+		lines[string(bytes.TrimSpace(line))]--
+	}
+	for _, n := range lines {
+		more, less = more+max(n, 0), less+max(-n, 0)
+	}
+	return fmt.Sprintf("the policy's file is not what is in force: it has %s more and %s less, which writ reload puts in force",
+		cli.Number(more, "line", "lines"), cli.Number(less, "line", "lines")), disk
 }
 
 // setup is what of the files a gateway that runs can be given.

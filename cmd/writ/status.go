@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/clients"
@@ -59,10 +60,14 @@ type gatewayStatus struct {
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
 	Config  string `json:"config,omitempty"` // its file, "" for none
-	Policy  string `json:"policy,omitempty"` // its file, "" for the built-in example's
+	Policy  string `json:"policy,omitempty"` // its file, absolute, "" for the built-in example's
+	// Differs says how that file is otherwise than what is in force, "" where it is the same.
+	Differs string `json:"differs,omitempty"`
 	// UnderWay are the acts that have been decided and have not ended.
 	UnderWay []string `json:"under_way"`
 	Faults   []string `json:"faults"` // the servers that are not there, a sentence each
+	// Changed are the tools that closed since their definition is not the one that was approved.
+	Changed []string `json:"changed,omitempty"`
 	// Unheard is the host that was to tell of what its user types and what it does itself,
 	// where its client has called tools and no hook of it has told anything.
 	Unheard string `json:"unheard,omitempty"`
@@ -106,7 +111,7 @@ func statusCommand() *cobra.Command {
 			"was recorded in the last 7 days, each with what would end that and who would be trusted then. The\n" +
 			"policy is that of --config, else of each client that is connected. Nothing is changed.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			all, err := f.status(c.Context())
+			all, err := f.status(c.Context(), nil)
 			if err != nil {
 				return err
 			}
@@ -115,8 +120,9 @@ func statusCommand() *cobra.Command {
 	}, "config", "state", "json")
 }
 
-// status looks at everything; what cannot be looked at is a note.
-func (f *flags) status(ctx context.Context) (*shownStatus, error) {
+// status looks at everything; what cannot be looked at is a note. What would be asked is by the
+// files, and by what is in force where a gateway that runs looks at itself.
+func (f *flags) status(ctx context.Context, now *files) (*shownStatus, error) {
 	places, err := foundPlaces()
 	if err != nil {
 		return nil, err
@@ -155,7 +161,7 @@ func (f *flags) status(ctx context.Context) (*shownStatus, error) {
 			}
 		}
 		if len(configs) > 0 {
-			if out.Asked, err = mostAskedOf(ctx, dir, configs); err != nil {
+			if out.Asked, err = mostAskedOf(ctx, dir, configs, now); err != nil {
 				out.Asked = []askedMost{}
 				out.Notes = append(out.Notes, "what was asked most is not known: "+err.Error())
 			}
@@ -209,7 +215,17 @@ func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err erro
 // over stdio, nil where it has others.
 func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s := gatewayStatus{PID: os.Getpid(), Version: readBuildInfo().String(), Config: o.config, Policy: o.file, UnderWay: g.Acting(), Faults: append([]string{}, failed(g)...), Near: g.Near()}
+		s := gatewayStatus{PID: os.Getpid(), Version: readBuildInfo().String(), Config: o.config, UnderWay: g.Acting(), Faults: append([]string{}, failed(g)...), Near: g.Near()}
+		if now, err := o.inForce(r.Context()); err == nil {
+			s.Policy = now.policyFile()
+			s.Differs, _ = now.differs()
+		}
+		cat, _ := g.Catalogue()
+		for _, t := range cat.Tools() {
+			if t.Reason == writ.NameChanged {
+				s.Changed = append(s.Changed, cli.Printable(t.Server+"/"+t.Name))
+			}
+		}
 		s.Witnesses = o.witnesses.status()
 		if o.retainer != nil {
 			retained := o.retainer.Status()
@@ -231,7 +247,7 @@ func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.Handle
 }
 
 // mostAskedOf has what was recorded lately judged again by the policies.
-func mostAskedOf(ctx context.Context, dir string, configs []string) (out []askedMost, err error) {
+func mostAskedOf(ctx context.Context, dir string, configs []string, now *files) (out []askedMost, err error) {
 	st, err := openForReading(dir)
 	if err != nil {
 		return nil, err
@@ -248,8 +264,10 @@ func mostAskedOf(ctx context.Context, dir string, configs []string) (out []asked
 	}
 	var all []asked
 	for _, file := range configs {
-		_, p, err := config.LoadOnly(file, "")
-		if err != nil {
+		var p *policy.Policy
+		if abs, err := filepath.Abs(file); now != nil && err == nil && abs == now.config {
+			p = now.policy
+		} else if _, p, err = config.LoadOnly(file, ""); err != nil {
 			return nil, fmt.Errorf("%s cannot be used: writ check --config %s", file, file)
 		}
 		r := learn.From(p, sessions)
@@ -323,12 +341,14 @@ func (all *shownStatus) print(w io.Writer) {
 			at = g.URL + "/mcp"
 		}
 		fmt.Fprintf(w, "  %s, pid %d, %s, %s\n", cli.OneLine(at, 200), g.PID, cli.OneLine(by, 300), cli.OneLine(g.Version, 200))
+		when(w, g.Differs != "", "    %s\n", cli.OneLine(g.Differs, 300))
 		when(w, len(g.UnderWay) > 0, "    under way: %s\n", cli.OneLine(strings.Join(g.UnderWay, ", "), 600))
 		when(w, g.Unheard != "" && !said[g.Unheard], "  %s calls tools here and its hooks tell nothing: what it does itself is not judged, and what you type vouches for nothing. Start it anew; if that does not help, writ connect %[1]s\n", cli.OneLine(g.Unheard, 60))
 		said[g.Unheard] = true
 		for _, fault := range g.Faults {
 			fmt.Fprintf(w, "  %s\n", cli.OneLine(fault, 600))
 		}
+		when(w, len(g.Changed) > 0, "  closed, since what their server says of them changed: %s: writ tools says more\n", cli.OneLine(few(g.Changed, 6), 600))
 		printNear(w, g.Near)
 		printRetained(w, g.Retention)
 		printWitnesses(w, g.Witnesses)

@@ -71,7 +71,7 @@ func (f *flags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLine, er
 		for _, line := range failed(l.g) {
 			fmt.Fprintf(stderr, "writ: %s\n", line)
 		}
-		for _, f := range findings(l.g) {
+		for _, f := range l.o.findings(l.g) {
 			when(stderr, f.Reason == "" || f.Reason == writ.NameUnknown, "writ: %s\n", oneFinding(f))
 		}
 		return lines, err
@@ -104,13 +104,13 @@ func (l *local) tools(ctx context.Context) ([]toolLine, error) {
 		if t.Method != policy.CallTool {
 			continue
 		}
-		lines = append(lines, toolLineOf(t, near))
+		lines = append(lines, l.o.toolLineOf(t, near))
 	}
 	return lines, nil
 }
 
 // toolLineOf says of a tool of the catalogue whether it is open, and what would open it.
-func toolLineOf(t *gate.Tool, near unlikeShipped) toolLine {
+func (o *files) toolLineOf(t *gate.Tool, near unlikeShipped) toolLine {
 	tl := toolLine{Tool: cli.Printable(t.Server + "/" + t.Name), Reason: string(t.Reason), Pin: t.Pin, State: "closed"}
 	switch t.State {
 	case gate.Open:
@@ -122,7 +122,7 @@ func toolLineOf(t *gate.Tool, near unlikeShipped) toolLine {
 		tl.Effect = t.Effects().Names()
 	}
 	if t.State != gate.Open {
-		tl.Why = shutBecause(t, near)
+		tl.Why = o.shut(t, near)
 	}
 	tl.Name = cmp.Or(cli.Printable(t.Public), tl.Tool)
 	return tl
@@ -153,7 +153,7 @@ func toolsApprove() *cobra.Command {
 				return err
 			}
 			if o.file == "" {
-				return cli.Fail(cli.ExitUsage, "writ tools approve SERVER --config FILE", "the built-in policy has its pins already")
+				return cli.Fail(cli.ExitUsage, "writ tools approve "+private.Quote(args[0])+" --config FILE", "the built-in policy has its pins already")
 			}
 			return f.approve(c, o, args[0], yes)
 		},

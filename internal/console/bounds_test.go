@@ -261,12 +261,12 @@ func TestManyTools(t *testing.T) {
 		}
 		return c, nil
 	}
-	r.o.Learned = func(context.Context, string) ([]Edge, string, error) {
-		return slices.Repeat([]Edge{{[]string{long}, []string{long}, []string{long}}}, 5000), "writ learn --config FILE", nil
+	r.o.Learned = func(context.Context, string) (*Learned, error) {
+		return &Learned{slices.Repeat([]Edge{{[]string{long}, []string{long}, []string{long}}}, 5000), "writ learn --config FILE", 13}, nil
 	}
 	cookie, _, _ := r.in()
 	for path, says := range map[string][]string{
-		"/tools?tool=a/b&learned": {"4990 more are not shown", "writ learn --config FILE"},
+		"/tools?tool=a/b&learned": {"4990 more are not shown", "writ learn --config FILE", "13 calls of it in the last 7 days were made under another definition"},
 		"/tools":                  {"1 accepted, 1 asked, 2 refused, 1 unknown", "provenance.unseen", "4800 more are not shown", "5000 more are not shown", "4980 more: <code>writ check --live"},
 		"/tools?name=T0003":       {"b/t0003"},
 		"/tools?state=refused":    {"None of that kind."},

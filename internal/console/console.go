@@ -81,7 +81,7 @@ type Options struct {
 	Replay func(ctx context.Context, text []byte, progress func(done, of int)) (*Replayed, error)
 	// Learned is what recorded calls of a tool would need no question for, and Friction the tools
 	// that are asked about most; learn is the command that ends it, "" where nothing can be kept.
-	Learned  func(ctx context.Context, id string) (all []Edge, learn string, err error)
+	Learned  func(ctx context.Context, id string) (*Learned, error)
 	Friction func(ctx context.Context) (most []Friction, learn string, err error)
 	Memory   Memory
 	Clock    func() time.Time

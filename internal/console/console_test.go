@@ -54,7 +54,7 @@ type rig struct {
 // tool is one of whose every text is the rig's words.
 func (r *rig) tool() *Contract {
 	w, all := r.words, []string{r.words}
-	return &Contract{Tool: Tool{ID: w + "/" + w, Public: w, State: "closed", Why: w, Effect: all, Pin: "changed"}, Line: 1, Approved: w, Now: w,
+	return &Contract{Tool: Tool{ID: w + "/" + w, Public: w, State: "closed", Why: w, Effect: all, Pin: "changed"}, Line: 1, Approved: w, Approve: []string{w}, Now: w,
 		Arguments: []Rule{{w, w, all, 2}}, Unnamed: all, Outputs: []Rule{{w, w, all, 0}}, Of: w, Unlike: all, Definition: []byte(w)}
 }
 
@@ -66,7 +66,7 @@ func (r *rig) judged(text string) *Replayed {
 	if strings.HasPrefix(text, "fault") {
 		return &Replayed{Faults: []Fault{{1, 7, w}, {0, 0, w}}}
 	}
-	return &Replayed{Calls: 2, Sessions: 1, Before: Verdicts{2, 0, 0}, After: Verdicts{0, 1, 1}, Notes: []string{w},
+	return &Replayed{Calls: 2, Redefined: 13, Sessions: 1, Before: Verdicts{2, 0, 0}, After: Verdicts{0, 1, 1}, Notes: []string{w},
 		Otherwise: []Difference{{one, 2, w, "accepted", "asked", "", w, false}, {one, 3, w, "accepted", "refused", w, w, true}}}
 }
 
@@ -142,7 +142,9 @@ func newRig(t testing.TB) *rig {
 			}
 			return r.tool(), nil
 		},
-		Learned: func(context.Context, string) ([]Edge, string, error) { return []Edge{r.edge()}, "writ learn", nil },
+		Learned: func(context.Context, string) (*Learned, error) {
+			return &Learned{Edges: []Edge{r.edge()}, Learn: "writ learn"}, nil
+		},
 		Friction: func(context.Context) ([]Friction, string, error) {
 			return []Friction{{r.words, 9, r.edge(), 2}, {r.words, 1, Edge{}, 1}}, "writ learn", nil
 		},
@@ -153,7 +155,7 @@ func newRig(t testing.TB) *rig {
 			return r.judged(string(text)), nil
 		},
 		Policy: func(context.Context) (*Policy, error) {
-			return &Policy{File: r.words, Digest: "00", Source: []byte("tools:\n# " + r.words), Findings: []Finding{{2, r.words}}, Kept: []Kept{{r.words, r.words, r.words}}}, nil
+			return &Policy{File: r.words, Digest: "00", Source: []byte("tools:\n# " + r.words), Findings: []Finding{{2, r.words}}, Kept: []Kept{{r.words, r.words, r.words, true}}, Differs: r.words, Takes: []string{r.words}}, nil
 		},
 	})
 	return r
@@ -169,7 +171,7 @@ type kept struct {
 func (k *kept) claim(n uint64) Claim {
 	w := *k.words
 	return Claim{ID: fmt.Sprintf("prop_%d", n), Word: map[bool]string{true: "contested", false: "established"}[n%997 == 1], N: n, At: time.Unix(int64(n), 0),
-		About: w, Value: w, Quote: w, Caption: w, By: w, Note: w}
+		About: w, Value: w, Quote: w, Caption: w, By: w, Note: w, Beside: "disputed by", Others: []string{"prop_3"}}
 }
 
 func (k *kept) Namespaces(context.Context) ([]Namespace, error) {
@@ -200,7 +202,7 @@ func (k *kept) Belief(_ context.Context, _, id string, _ time.Time, _ uint64) (*
 		return nil, nil
 	}
 	w := *k.words
-	return &Belief{Claim: k.claim(1), Means: "it is no answer", Because: w, Said: []Statement{{Quote: w, By: w, ID: "obs_1", Evidence: one + "/ev1", Note: w}, {Evidence: w}}, Others: []Claim{k.claim(2)},
+	return &Belief{Claim: k.claim(1), Means: "it is no answer", Because: w, Said: []Statement{{Quote: w, By: w, ID: "obs_1", Evidence: one + "/ev1", Note: w}, {Evidence: w}}, Values: []Claim{k.claim(2)},
 		Facts: []Fact{{"Reason", w}}, Timeline: []Moment{{What: w, Quote: w}, {What: w, Word: "established", Because: w}}, Later: 7, Commands: []Command{{"To erase it", clip(w, 100)}}}, nil
 }
 
@@ -1204,8 +1206,11 @@ func TestReplay(t *testing.T) {
 	other, otherForm, _ := r.in()
 	page := func(cookie string) string { return r.ask("GET", "/policy/replay", cookie, nil).Body.String() }
 
+	if got := page(cookie); !strings.Contains(got, "tools:\n# words</textarea>") || !strings.Contains(got, "Here stands the one in force") {
+		t.Errorf("it does not begin with what is in force: %s", got)
+	}
 	r.judge(cookie, "tools:\r\n")
-	for _, want := range []string{"2 calls in 1 session;", "2 accepted", "1 asked, 1 refused", `href="/d/` + one + `/3"`, "after another of its session", "tools:\n</textarea>"} {
+	for _, want := range []string{"2 calls in 1 session;", "2 accepted", "1 asked, 1 refused", `href="/d/` + one + `/3"`, "after another of its session", "13 calls more were made under another definition of the tool", "After another of its session: an earlier call", "tools:\n</textarea>"} {
 		if !strings.Contains(page(cookie), want) {
 			t.Errorf("it does not say %q:\n%s", want, page(cookie))
 		}

@@ -59,6 +59,8 @@ type Claim struct {
 	Caption  string // how the model puts it, which vouches for nothing
 	By       string // who said it, and by which channel
 	Note     string
+	Beside   string // how the others of these ids stand to it
+	Others   []string
 }
 
 // Belief is a claim with all it rests on.
@@ -67,7 +69,7 @@ type Belief struct {
 	Means    string // what its word means
 	Because  string // the rule
 	Said     []Statement
-	Others   []Claim  // other values of its question
+	Values   []Claim  // other values of its question
 	Changes  []string // what would make it stand otherwise
 	Facts    []Fact
 	Timeline []Moment
@@ -81,6 +83,8 @@ type Statement struct {
 	At                      time.Time
 	Trust                   int
 	Note                    string // why it does not count, or no more
+	Erased                  bool   // its words, here
+	Stands                  string // where these words are still, as s_…/ev4, "" where they are not known to be
 }
 
 // Fact is one more thing to say of it.

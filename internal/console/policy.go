@@ -15,6 +15,8 @@ type Policy struct {
 	Source   []byte
 	Findings []Finding
 	Kept     []Kept
+	Differs  string   // how its file is otherwise than what is in force, "" where it is the same
+	Takes    []string // the lines of a terminal that take back what was kept, and put that in force
 }
 
 // Finding is what lint, or a server that is there, has to say of a line.
@@ -24,7 +26,10 @@ type Finding struct {
 }
 
 // Kept is what a person allowed from now on, in words.
-type Kept struct{ Words, By, At string }
+type Kept struct {
+	Words, By, At string
+	Taken         bool // back in the file, and counts still
+}
 
 // Bounds of one page of a policy, whose text has maxDrawn bytes of it at most.
 const (

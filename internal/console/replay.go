@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type Replayed struct {
 	Faults        []Fault
 	Before, After Verdicts
 	Calls         int
+	Redefined     int // calls more, under another definition of their tool than that policy pins
 	Sessions      int
 	Otherwise     []Difference
 	Notes         []string
@@ -94,6 +96,7 @@ type replayPage struct {
 	State, Fault  string
 	Running       bool
 	Text          string
+	InForce       bool // it is what is in force
 	Before, After *tally
 	Lines         map[int]string // those with faults
 	MoreFaults    int
@@ -101,6 +104,11 @@ type replayPage struct {
 }
 
 var errNoPolicy = &refusal{http.StatusBadRequest, "No policy", "Paste the text of a policy, or choose its file; it has 1 MiB at most. Nothing was judged."}
+
+// Follows reports whether a difference follows another.
+func (p *replayPage) Follows() bool {
+	return slices.ContainsFunc(p.Otherwise, func(d Difference) bool { return d.Follows })
+}
 
 // replayed shows the form for a policy's text, and what the last one of this login came to.
 func (c *Console) replayed(x *request) error {
@@ -112,6 +120,20 @@ func (c *Console) replayed(x *request) error {
 		p.State, p.Running, p.Fault, p.Replayed, p.Text = t.state(), t.running(), t.fault, t.result, string(t.text)
 	}
 	c.mu.Unlock()
+	if t == nil { // to begin with
+		done, err := c.look(x)
+		if err != nil {
+			return err
+		}
+		defer done()
+		in, err := c.o.Policy(x.Context())
+		if err != nil {
+			return err
+		}
+		if len(in.Source) <= maxDrawn {
+			p.Text, p.InForce = string(in.Source), true
+		}
+	}
 	if p.Replayed != nil {
 		r := *p.Replayed
 		p.Replayed, p.Lines = &r, map[int]string{}
@@ -128,7 +150,7 @@ func (c *Console) replayed(x *request) error {
 			}
 		}
 	}
-	return c.show(x, http.StatusOK, "replay.html", "A policy, replayed", p)
+	return c.show(x, http.StatusOK, "replay.html", "A policy, replayed", &p)
 }
 
 // replays begins to judge a policy's text. It is written nowhere, and ends with whoever wants

@@ -31,8 +31,9 @@ type Tool struct {
 // Contract is all there is to say of one tool.
 type Contract struct {
 	Tool
-	Line      int    // where it stands in the policy in force, 0 for nowhere
-	Approved  string // pin
+	Line      int      // where it stands in the policy in force, 0 for nowhere
+	Approved  string   // pin
+	Approve   []string // the lines of a terminal that pin it as it is now, and put that in force
 	Now       string
 	Arguments []Rule
 	Unnamed   []string // arguments that it has no word of
@@ -63,6 +64,15 @@ type Edge struct {
 	Asks []string
 }
 
+// Learned is what recorded calls of a tool say of its arguments.
+type Learned struct {
+	Edges []Edge
+	Learn string // the command that asks, and keeps what a person says; "" where there is no file
+	// Redefined are calls under another definition than the one that is approved: of them
+	// nothing is learned.
+	Redefined int
+}
+
 // Bounds on what a page tells of servers, whatever they list: rows of one server and of all,
 // lines of one thing; and on the records in which calls are counted.
 const (
@@ -71,6 +81,7 @@ const (
 	maxRules    = 200
 	maxNotes    = 20
 	maxEdges    = 10
+	maxUnlike   = 5000
 	maxCounted  = 8 * atOnce
 )
 
@@ -174,8 +185,10 @@ type shownServer struct {
 	Notes []string
 	All   int
 	Open  int
-	Left  int // that were asked for, and have no room
-	Quiet int // notes that have none
+	// Changed are tools that closed since their definition is another.
+	Changed []string
+	Left    int // that were asked for, and have no room
+	Quiet   int // notes that have none
 }
 
 type shownTool struct {
@@ -213,6 +226,8 @@ func (c *Console) tools(x *request) error {
 			t := &servers[i].Tools[j]
 			if t.State == "open" {
 				s.Open++
+			} else if t.Pin == "changed" && len(s.Changed) < maxNotes {
+				s.Changed = append(s.Changed, t.ID)
 			}
 			switch {
 			case p.State != "" && p.State != t.State || !strings.Contains(strings.ToLower(t.ID), strings.ToLower(p.Named)):
@@ -233,12 +248,10 @@ type contractPage struct {
 	*Contract
 	Calls   *tally
 	Counted int64
-	Cut     bool // of the definition
-	Left    int  // arguments and outputs that have no room
-	Learned bool // Edges were looked for
-	Edges   []Edge
-	Learn   string // the command that asks, and keeps what a person says
-	Others  int    // edges that have no room
+	Cut     bool     // of the definition
+	Left    int      // arguments and outputs that have no room
+	Learned *Learned // nil where nobody asked
+	Others  int      // edges that have no room
 }
 
 func (c *Console) contract(x *request) error {
@@ -264,13 +277,17 @@ func (c *Console) contract(x *request) error {
 			*lines = append((*lines)[:maxNotes:maxNotes], fmt.Sprintf("… and %d more", n))
 		}
 	}
+	for i, room := 0, maxUnlike; i < len(t.Unlike); i++ { // what changed is told whole, as long as it is not too much
+		t.Unlike[i] = clip(t.Unlike[i], max(room, 100))
+		room -= len(t.Unlike[i])
+	}
 	t.Drafted, _ = upTo(t.Drafted)
-	if p.Learned = x.URL.Query().Has("learned"); p.Learned {
-		if p.Edges, p.Learn, err = c.o.Learned(x.Context(), t.ID); err != nil {
+	if x.URL.Query().Has("learned") {
+		if p.Learned, err = c.o.Learned(x.Context(), t.ID); err != nil {
 			return err
 		}
-		p.Others = max(0, len(p.Edges)-maxEdges)
-		p.Edges = p.Edges[:len(p.Edges)-p.Others]
+		p.Others = max(0, len(p.Learned.Edges)-maxEdges)
+		p.Learned.Edges = p.Learned.Edges[:len(p.Learned.Edges)-p.Others]
 	}
 	return c.show(x, http.StatusOK, "tool.html", short(t.ID, 100), p)
 }

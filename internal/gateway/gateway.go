@@ -79,6 +79,9 @@ type Options struct {
 	// put them on record; where it fails, nothing grew. Nil where the policy has no
 	// file to grow beside.
 	Grow func(ctx context.Context, lines []policy.Grown, record func() error) error
+	// Approve is the command by which the operator looks at a tool's definition and pins it,
+	// "" where nothing does; nil is writ tools approve with the tool alone.
+	Approve func(tool string) string
 	// OwnPaths are cleaned absolute paths no argument may name (R34), the state
 	// directory first. The programs servers are started from are added to them.
 	OwnPaths []string

@@ -41,6 +41,7 @@ type route struct{ server, name string }
 type rules struct {
 	tools   []gate.Definition // of the program the gateway is part of
 	inside  Inside
+	approve func(tool string) string
 	store   Store
 	events  *events
 	changed func() // the tools are others
@@ -61,7 +62,7 @@ type rules struct {
 }
 
 func newRules(o Options, es *events, changed func()) *rules {
-	return &rules{policy: o.Policy, tools: slices.Clone(o.Tools), inside: o.Inside, store: o.Store, events: es, changed: changed,
+	return &rules{policy: o.Policy, tools: slices.Clone(o.Tools), inside: o.Inside, approve: o.Approve, store: o.Store, events: es, changed: changed,
 		absent: map[string]string{}, refresh: make(chan struct{}, 1), ready: make(chan struct{}), settled: make(chan struct{}), replaced: make(chan struct{})}
 }
 
@@ -135,6 +136,14 @@ func (ru *rules) rebuild(ctx context.Context) {
 	if err != nil {
 		ru.events.log.Error("the catalogue could not be written: every tool stays closed", "error", err)
 		return
+	}
+	for i := range findings {
+		f := &findings[i]
+		if before, bare, ok := strings.Cut(f.Hint, "writ tools approve "); ok && ru.approve != nil {
+			if f.Hint = ru.approve(bare); f.Hint != "" {
+				f.Hint = before + f.Hint
+			}
+		}
 	}
 	ru.mu.Lock()
 	ru.inForce, ru.findings = next, findings

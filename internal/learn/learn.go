@@ -54,6 +54,9 @@ type Report struct {
 	// Unnamed are fields that arguments came from and no line can say: who wants them
 	// accepted has to name them in the contract first.
 	Unnamed []Field `json:"unnamed,omitempty"`
+	// Redefined is how many calls of a tool were made under another definition than the one
+	// that the policy pins: nothing is learned of them.
+	Redefined map[string]int `json:"redefined,omitempty"`
 	// Tools are the acts that were asked about or refused by the policy as it is, the one
 	// that was most often first.
 	Tools []Tool `json:"tools"`
@@ -165,6 +168,12 @@ func From(p *policy.Policy, sessions []*Session) *Report {
 				t.step(s, upTo, p)
 			}
 			name := in.Call.Server + "/" + in.Call.Tool
+			if redefined(s.Steps[i].Call, JudgedOf(d)) {
+				if r.Redefined == nil {
+					r.Redefined = map[string]int{}
+				}
+				r.Redefined[name]++
+			}
 			if !d.Allowed() {
 				if tools[name] == nil {
 					tools[name] = &Tool{Tool: name}

@@ -181,3 +181,31 @@ func tell(r *learn.Report) string {
 	}
 	return b.String()
 }
+
+// TestRedefined: a call under a definition that the policy does not pin is no difference, and
+// nothing to learn of: it is counted apart, and what follows it is marked.
+func TestRedefined(t *testing.T) {
+	p, sessions := world(t, map[string]string{
+		"policy.yaml": "tools:\n  a/act: { effect: write, pin: sha256:" + strings.Repeat("0", 64) + ", args: { /id: { role: target, from: [user] } } }\n" +
+			"  a/other: { effect: write, args: { /id: { role: target, from: [user] } } }\npins: optional\n",
+		"tools.json": `{"a":[{"name":"act","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}},{"name":"other","inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`,
+		"sessions":   "session\ncall a/act {\"id\":\"x-12345678\"}\nresult {\"structuredContent\":{}}\ncall a/other {\"id\":\"x-12345678\"}\nrefused a/act {\"id\":\"x-2\"}\n",
+	})
+	steps := sessions[0].Steps
+	for _, s := range steps {
+		if s.Call != nil {
+			s.Call.Was = learn.Judged{Verdict: learn.Passed}
+		}
+	}
+	steps[len(steps)-1].Call.Was = learn.Judged{Verdict: learn.Refused, Reason: writ.NameChanged} // as it is now
+	r := learn.Replay(p, sessions)
+	if r.Redefined != 1 || r.Calls != 2 || len(r.Otherwise) != 1 || r.Otherwise[0].Tool != "a/other" || !r.Otherwise[0].Follows {
+		t.Errorf("%+v", r)
+	}
+	if n := learn.From(p, sessions).Redefined; len(n) != 1 || n["a/act"] != 1 {
+		t.Errorf("%v", n)
+	}
+	if r.Add(r); r.Redefined != 2 {
+		t.Errorf("%d of both", r.Redefined)
+	}
+}

@@ -47,7 +47,11 @@ func (j Judged) same(o Judged) bool {
 type Replayed struct {
 	Sessions int `json:"sessions"`
 	// Elsewhere is how many sessions more called servers alone that the policy does not name.
-	Elsewhere int   `json:"elsewhere"`
+	Elsewhere int `json:"elsewhere"`
+	// Redefined are calls more that were made under another definition of their tool than the
+	// one that the policy pins: it has nothing to say of them, and what they answered counts for
+	// nothing in what comes after.
+	Redefined int   `json:"redefined"`
 	Calls     int   `json:"calls"`
 	Before    Count `json:"before"` // as it was recorded
 	After     Count `json:"after"`
@@ -69,7 +73,7 @@ type Difference struct {
 	Tool    string `json:"tool"`
 	Before  Judged `json:"before"`
 	After   Judged `json:"after"`
-	// Follows says that an earlier one of its session did, which may be why.
+	// Follows says that an earlier one of its session did, or was left out, which may be why.
 	Follows bool `json:"follows,omitempty"`
 }
 
@@ -84,6 +88,11 @@ func Replay(p *policy.Policy, sessions []*Session) *Replayed {
 		follows := false
 		rules.again(s, nil, func(i int, in *gate.Input, d *gate.Decision) {
 			c, now := s.Steps[i].Call, JudgedOf(d)
+			if redefined(c, now) {
+				out.Redefined++
+				follows = follows || c.Made
+				return
+			}
 			out.Calls++
 			out.Before.take(c.Was.Verdict)
 			out.After.take(now.Verdict)
@@ -111,9 +120,15 @@ func Replay(p *policy.Policy, sessions []*Session) *Replayed {
 	return out
 }
 
+// redefined reports whether a call was made under a definition that was approved then, and is
+// not the one that a policy pins.
+func redefined(c *Call, now Judged) bool {
+	return now.Reason == writ.NameChanged && c.Was.Reason != writ.NameChanged
+}
+
 // Add takes in what came of other sessions.
 func (r *Replayed) Add(o *Replayed) {
-	r.Sessions, r.Elsewhere, r.Calls = r.Sessions+o.Sessions, r.Elsewhere+o.Elsewhere, r.Calls+o.Calls
+	r.Sessions, r.Elsewhere, r.Calls, r.Redefined = r.Sessions+o.Sessions, r.Elsewhere+o.Elsewhere, r.Calls+o.Calls, r.Redefined+o.Redefined
 	for _, n := range []struct{ to, of *Count }{{&r.Before, &o.Before}, {&r.After, &o.After}} {
 		n.to.Passed, n.to.Asked, n.to.Refused = n.to.Passed+n.of.Passed, n.to.Asked+n.of.Asked, n.to.Refused+n.of.Refused
 	}
