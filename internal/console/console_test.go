@@ -756,7 +756,7 @@ func TestNames(t *testing.T) {
 		return decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true,
 			Traces: []gate.Trace{{Pointer: "/id", Role: "selector", Label: writ.Model}, {Pointer: "/to", Role: role, Label: writ.Model}}}, `{"id":"x-1","to":"`+value+`"}`)
 	}
-	long := "b@example" + strings.Repeat("‮<b>", 300)
+	long := "b@example" + strings.Repeat("\u202e<b>", 300)
 	r.write(one, open, act("content", "b@example"), act("target", long))
 	r.write(other, open, act("content", "b@example"))
 	cookie, _, _ := r.in()
@@ -812,7 +812,7 @@ func TestSaidOnce(t *testing.T) {
 func TestHit(t *testing.T) {
 	r := newRig(t)
 	r.write(one, open, decided(gate.Record{Server: "a", Tool: "list", Status: writ.Accepted, Allowed: true, Effect: []string{"read"}}, `{}`),
-		returned(2, 1, "ok", `{"structuredContent":{"x":"words doc-1 words","y":"{\"id\":\"‮doc-2\"}"}}`))
+		returned(2, 1, "ok", `{"structuredContent":{"x":"words doc-1 words","y":"{\"id\":\"`+"\u202e"+`doc-2\"}"}}`))
 	cookie, _, _ := r.in()
 	for query, want := range map[string]string{
 		"at=/structuredContent/x&has=doc-1": `Marked is what was looked for in <code><bdi>/structuredContent/x</bdi></code>.</p>`,
@@ -895,7 +895,7 @@ func TestOffers(t *testing.T) {
 // TestBeside: a card says of an id what its record is called, and leads to the bytes.
 func TestBeside(t *testing.T) {
 	r := newRig(t)
-	inner, _ := json.Marshal(`{"rows":[{"id":"doc-2","title":"The second‮<b>"}]}`)
+	inner, _ := json.Marshal(`{"rows":[{"id":"doc-2","title":"The second` + "\u202e" + `<b>"}]}`)
 	r.write(one, open, decided(gate.Record{Server: "a", Tool: "list", Status: writ.Accepted, Allowed: true, Effect: []string{"read"}}, `{}`),
 		returned(2, 1, "ok", `{"structuredContent":{"rows":[{"id":"doc-1","n":1,"by":"kim","state":"open","title":"The quarterly report","text":"`+strings.Repeat("x", 100)+`"}]},"content":[{"type":"text","text":`+string(inner)+`}]}`))
 	value := func(at, raw string, ref gate.Ref) gate.AskedValue {
