@@ -84,8 +84,13 @@ func (j *judge) shuts(l *leaf) bool {
 	if len(at) < guessesPerPointer && all < guessesPerSession {
 		return false
 	}
-	_, why := j.typed(l)
-	return why != ""
+	if _, why := j.typed(l); why == "" {
+		return false
+	}
+	// The question about the last of them was answered with yes: this very value was
+	// refused before, and its being looked up again tells nothing new.
+	said, ok := s.approvals[j.askKey()]
+	return !ok || !said.Yes || j.in.Time.Sub(said.At) >= ApprovalHolds || !slices.ContainsFunc(said.Covers, func(c Covered) bool { return c.Pointer == l.pointer })
 }
 
 // guessed notes that a leaf was refused for its value.

@@ -111,7 +111,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		return s // that many failures have said it often enough
 	}
 	sent := j.session() != nil && j.session().ledger.Brought(l.typ(), l.value)
-	if r == writ.ProvenanceReflected && !sent {
+	if (r == writ.ProvenanceReflected || j.standsLowered(l)) && !sent {
 		s += "; read it where a call asks for it with no words of its own, or, where an earlier session sent it, ask the user to look at what was written and to say so " +
 			"(`writ places list`, `writ places clear N`), and read again"
 	}
@@ -149,6 +149,23 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		supply += "; the user also has to name what is destroyed, by this value or by what only its record has"
 	}
 	return s + "; " + supply
+}
+
+// standsLowered reports whether a value stands at an output that a person raised for its
+// argument, and does not count there: a call was asked with it, or an act lowered the place.
+func (j *judge) standsLowered(l *leaf) bool {
+	s := j.session()
+	if s == nil {
+		return false
+	}
+	for _, src := range j.sources(l) {
+		if src.Ours && slices.ContainsFunc(s.ledger.Where(j.query(l, policy.Source{}), 16), func(f provenance.Fact) bool {
+			return f.Server == src.Server && f.Tool == src.Tool && strings.HasSuffix(f.Rule, src.At.Source) && !f.Intact
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // say is how the user is asked to speak in the session (R6): he does it, not the model.
