@@ -3,6 +3,8 @@ package provenance
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -13,12 +15,12 @@ import (
 // directory it is in. Both are his words, whole, and the words between say nothing but
 // that: of two names and two directories none goes with the other's.
 
-// TypedWithin answers where the user typed the last element of a path, one with a dot in
-// it, and the directory that it is in.
+// TypedWithin answers where the user typed the last element of a path, one with a letter
+// behind a dot, and the directory that it is in.
 func (l *Ledger) TypedWithin(q Query) (name, dir Quote, ok bool) {
 	whole, isText := q.Value.Text()
 	parent, base, cut := splitPath(whole)
-	if !isText || !cut || q.Type != Path || q.Strict || !strings.Contains(strings.Trim(base, "."), ".") {
+	if !isText || !cut || q.Type != Path || q.Strict || !hasEnding(base) {
 		return name, dir, false
 	}
 	of := q
@@ -41,7 +43,7 @@ func (l *Ledger) TypedWithin(q Query) (name, dir Quote, ok bool) {
 				continue
 			}
 			for _, d := range r.typed[typed] {
-				if d.start > s.end && !r.closes(d) && !r.cuts(d) && !r.partial(d, q.words()) && Within(r.text[s.end:d.start]) {
+				if d.start > s.end && !r.closes(d) && !r.cuts(d) && !r.partial(d, q.words()) && Within(r.text[:s.start], r.text[s.end:d.start], r.text[d.end:]) {
 					return Quote{l.turns[i].Evidence, s.start, s.end}, Quote{l.turns[i].Evidence, d.start, d.end}, true
 				}
 			}
@@ -50,9 +52,25 @@ func (l *Ledger) TypedWithin(q Query) (name, dir Quote, ok bool) {
 	return name, dir, false
 }
 
+// hasEnding reports whether a name has a letter behind a dot, as "1.2" does not.
+func hasEnding(name string) bool {
+	_, ending, _ := strings.Cut(strings.Trim(name, "."), ".")
+	return strings.ContainsFunc(ending, unicode.IsLetter)
+}
+
 // Within reports whether what stands between a name and a directory says that the one is
-// in the other, and nothing else.
-func Within(between string) bool { return len(between) <= 64 && beneath.MatchString(between) }
+// in the other, and nothing else. Of what is in quotation marks each is all of it: of
+// "my config.toml" the second word is another name.
+func Within(before, between, after string) bool {
+	return len(between) <= 64 && beneath.MatchString(between) && endsMarked(before) == beginsMarked(between) && endsMarked(between) == beginsMarked(after)
+}
+
+func endsMarked(s string) bool {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return strings.ContainsRune(quotes, r)
+}
+
+func beginsMarked(s string) bool { return strings.ContainsRune(quotes, firstRune(s)) }
 
 var beneath = regexp.MustCompile("(?i)^[\"'`’”“»«]?[ \\t]+(?:in|into|inside|under|within|to|at|unter|nach|dans)(?:[ \\t]+(?:the|my|our|this|that|der|dem|den|das|le|la))?" +
 	"(?:[ \\t]+(?:directory|folder|dir|path|verzeichnis|ordner|pfad|dossier|répertoire))?[ \\t]+[\"'`‘“„«»]?$")

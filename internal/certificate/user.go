@@ -358,8 +358,10 @@ func wordPart(s string) bool {
 	})
 }
 
-// inTwo reports whether two references quote a name with a dot in it, and right behind it
-// the directory that it is in (R15).
+var endingForm = regexp.MustCompile(`[^.].*?\..*\pL`)
+
+// inTwo reports whether two references quote a name with a letter behind a dot, and right
+// behind it the directory that it is in (R15).
 func (s *Session) inTwo(l *leaf) bool {
 	full, _ := l.value.Text()
 	c, already, why := provenance.Canonical(provenance.Path, l.value)
@@ -371,8 +373,8 @@ func (s *Session) inTwo(l *leaf) bool {
 	rule.Type = provenance.Untyped
 	base.value, base.rule, in.value = strictjson.StringOf(path.Base(full)), &rule, strictjson.StringOf(path.Dir(full))
 	t, words, ok := s.quote(name)
-	return ok && !l.apart && !l.commands && words == path.Base(full) && strings.Contains(strings.Trim(words, "."), ".") && t.begins(name.Start) &&
-		s.typed(&base, name) && s.typed(&in, dir) && provenance.Within(t.own[name.End:dir.Start])
+	return ok && !l.apart && !l.commands && words == path.Base(full) && endingForm.MatchString(words) && t.begins(name.Start) &&
+		s.typed(&base, name) && s.typed(&in, dir) && provenance.Within(t.own[:name.Start], t.own[name.End:dir.Start], t.own[dir.End:])
 }
 
 // composite reports whether a reference quotes one word in which the user wrote a value
