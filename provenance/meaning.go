@@ -149,7 +149,7 @@ var (
 		more less each regularly twice one future yesterday ago last case place`)
 	// dating are those that say for when something is, which is not for now.
 	dating = wordSet(`tomorrow tonight later someday night nights evening evenings morning mornings afternoon noon midnight week weeks weekend weekends month months year years
-		spring summer autumn winter sometime someday future day days monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays
+		spring summer autumn winter christmas easter thanksgiving sometime someday future day days monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays
 		january february april june july august september october november december
 		morgen übermorgen später abends nachts heute montag dienstag mittwoch donnerstag freitag samstag sonntag`)
 	// supposing are those by which it is asked what we could do, or would in some other case.

@@ -61,13 +61,34 @@ func conditional(rest string) bool {
 	for n, c := range clausesOf(rest[:endOf(rest)]) {
 		words := wordsOf(c.text)
 		for i, w := range words {
-			if conditions[w] && !(w == "before" && (n == 0 || i > 0) && i+1 < len(words) && (acting[words[i+1]] || isGerund(words[i+1]) && !dating[words[i+1]])) {
+			if conditions[w] && !(w == "before" && (n == 0 || i > 0) && i+1 < len(words) && (acting[words[i+1]] || doesFirst(words[i+1:]))) {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// doesFirst reports whether words behind "before" are of what comes next, as "leaving" is:
+// not for another time, as "boarding time" and "leaving on Friday" are, nor what the
+// sentence is of ("before leaving is the rule").
+func doesFirst(words []string) bool {
+	if !isGerund(words[0]) {
+		return false
+	}
+	for i, w := range words {
+		if i > 0 && (joining[w] || w == "so" || w == "because") {
+			break
+		}
+		if dating[w] || being[w] || w == "every" || w == "each" || i == 1 && timely[w] {
+			return false
+		}
+	}
+	return true
+}
+
+// timely are those that make a time of the word before them.
+var timely = wordSet("time times season hours")
 
 // endOf returns where the sentence ends of which a text is the rest.
 func endOf(rest string) int {
