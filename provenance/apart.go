@@ -52,11 +52,13 @@ func alternatives(s string) bool {
 
 // GoesOn reports whether words behind the word for a thing say more of it, or what the
 // sentence goes on with, by how they begin: "about lunch", "called", "starting with". With a
-// capital they are a name.
+// capital they are a name, and so is what a hyphen makes of them: "it-support".
 func GoesOn(text string) bool {
 	first := text
 	if i := strings.IndexFunc(text, func(c rune) bool { return !unicode.IsLetter(c) }); i >= 0 {
-		first = text[:i]
+		if first = text[:i]; strings.ContainsRune("-_", rune(text[i])) && i+1 < len(text) && !apart(text[i+1:]) {
+			return false // "it-support"
+		}
 	}
 	return slices.ContainsFunc(goingOn, func(words map[string]bool) bool { return words[first] })
 }
