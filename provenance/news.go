@@ -90,13 +90,19 @@ func (l *Ledger) Made(args []Arg) {
 }
 
 // enumerate remembers the directories an observation listed whole: a server's own
-// list of single names, in which the model chose nothing but the directory. One that the
-// session newly made was empty, and is as good as listed (R36).
+// list of single names, in which the model chose nothing but the directory. One that an act
+// newly made which was told of nothing else, to be put there, was empty: it is as good as
+// listed (R36).
 func (l *Ledger) enumerate(o *Observation, facts []judged) {
-	last := ""
+	last, named := "", 0
+	for i := range o.Args {
+		if o.Args[i].Names {
+			named++
+		}
+	}
 	for i := range facts {
 		r := o.Leaves[i].Rule
-		if o.Leaves[i].Type == Path && (facts[i].flags&invented != 0 || o.Leaves[i].made) {
+		if named == 1 && o.Leaves[i].Type == Path && (facts[i].flags&invented != 0 || o.Leaves[i].made) {
 			c, _, _ := Canonical(Path, o.Leaves[i].Value)
 			l.dirs.add(l.digest(dirDomain, c), l)
 		}

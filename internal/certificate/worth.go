@@ -234,7 +234,7 @@ func (s *Session) label(x *extraction) {
 				return a.fresh && provenance.Equal(provenance.Path, a.value, p.value)
 			})
 			p.invented = fresh || p.argued() && most < writ.System
-			if text, _ := p.value.Text(); p.typ == provenance.Path && (fresh || p.argued()) {
+			if text, _ := p.value.Text(); p.typ == provenance.Path && (fresh || p.argued()) && x.namesOne() {
 				listed = append(listed, path.Clean(text))
 			}
 		}
@@ -256,6 +256,18 @@ func (s *Session) label(x *extraction) {
 		}
 		s.secrets = s.secrets || p.rule != nil && p.rule.Secret
 	}
+}
+
+// namesOne reports whether a call says one thing that it is about: what it newly made is
+// not a copy of another one.
+func (c *call) namesOne() bool {
+	n := 0
+	for _, l := range c.leaves {
+		if l.names() && l.plain() {
+			n++
+		}
+	}
+	return n == 1
 }
 
 // searched reports whether a call was asked for nothing but what stands in a value that
