@@ -145,7 +145,7 @@ var (
 	welcoming = wordSet("grateful great fantastic wonderful lovely nice helpful useful awesome amazing perfect good ideal")
 	// wavering are those by which a wish is one for another time, or for his own hands.
 	wavering = wordSet(`later someday sometime sometimes eventually tomorrow soon myself ourselves always usually often every daily but however although though
-		wondering wonder maybe perhaps trying tried unable automatically first ideas idea suggestions advice options tips draft
+		wondering wonder curious asking maybe perhaps trying tried unable automatically first ideas idea suggestions advice options tips draft
 		more less each regularly twice one future yesterday ago last case place`)
 	// dating are those that say for when something is, which is not for now.
 	dating = wordSet(`tomorrow tonight later someday night nights evening evenings morning mornings afternoon noon midnight week weeks weekend weekends month months year years
@@ -556,6 +556,9 @@ func wavers(near, after string, polite bool) bool {
 			return true
 		}
 	}
+	if polite && able.MatchString(after) {
+		return true
+	}
 	end := endOf(after)
 	for _, c := range clausesOf(after[:end]) {
 		words := wordsOf(c.text)
@@ -577,6 +580,9 @@ func wavers(near, after string, polite bool) bool {
 	return !r.polite && (isQuestion(next) && endOf(next) < len(next) || slices.ContainsFunc(words, func(w string) bool { return wondering[w] || wavering[w] })) ||
 		len(words) > 0 && (words[0] == "but" || words[0] == "however")
 }
+
+// able is what asks of a request whether it can be done.
+var able = regexp.MustCompile(`(?i)^[^.!?]*\b(?:at all|technically|legally|physically)\s*[?]`)
 
 // advises reports whether a clause says what is in a wish's way, or that words about it are
 // asked for.
