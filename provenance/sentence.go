@@ -80,12 +80,15 @@ func doesFirst(words []string) bool {
 		if i > 0 && (joining[w] || w == "so" || w == "because") {
 			break
 		}
-		if dating[w] || being[w] || w == "every" || w == "each" || i == 1 && timely[w] {
+		if dating[w] || being[w] || w == "every" || w == "each" || i > 0 && valuing[w] || i == 1 && timely[w] {
 			return false
 		}
 	}
 	return true
 }
+
+// valuing are the verbs of what a rule is good for.
+var valuing = wordSet("helps saves makes keeps costs prevents avoids gives takes gets")
 
 // timely are those that make a time of the word before them.
 var timely = wordSet("time times season hours")
