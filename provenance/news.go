@@ -77,13 +77,17 @@ func (l *Ledger) Acts() uint64 { return l.acts }
 func (l *Ledger) stale(o *Observation) bool { return l.since || o.Acts != l.acts }
 
 // Made remembers what an act sends: a listing that shows it again is no news. What is
-// listed after it ranks nothing until the user speaks again (R9).
+// listed after it ranks nothing until the user speaks again (R9). A directory that it is
+// about may hold other things from then on, and is listed no more (R36).
 func (l *Ledger) Made(args []Arg) {
 	l.since, l.acted = true, l.store.n
 	l.acts++
 	for i := range args {
 		for _, k := range l.keysOf(args[i].Type, args[i].Value) {
 			l.made.add(k, l)
+		}
+		if c, _, why := Canonical(Path, args[i].Value); args[i].Names && why == "" {
+			delete(l.dirs, l.digest(dirDomain, c))
 		}
 	}
 	l.taints.changed++ // what was prepared before is judged again

@@ -166,6 +166,9 @@ func (s *Session) send(c *call) {
 	}
 	flush()
 	for _, l := range c.leaves {
+		if dir, _, why := provenance.Canonical(provenance.Path, l.value); act && l.names() && l.plain() && why == "" {
+			delete(s.listed, dir) // something may be there now that was not
+		}
 		if act && l.open && l.names() && c.contract != nil {
 			for _, o := range c.contract.Outputs {
 				if o.Collection != "" {
