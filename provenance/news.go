@@ -94,7 +94,8 @@ func (l *Ledger) Made(args []Arg) {
 }
 
 // enumerate remembers the directories an observation listed whole: a server's own
-// list of single names, in which the model chose nothing but the directory. One that an act
+// list of single names, in which the model chose nothing but the directory, and no act was
+// made meanwhile. One that an act
 // newly made which was told of nothing else, to be put there, was empty: it is as good as
 // listed (R36).
 func (l *Ledger) enumerate(o *Observation, facts []judged) {
@@ -110,7 +111,7 @@ func (l *Ledger) enumerate(o *Observation, facts []judged) {
 			c, _, _ := Canonical(Path, o.Leaves[i].Value)
 			l.dirs.add(l.digest(dirDomain, c), l)
 		}
-		if o.Act || r == nil || !r.HasJoin || !r.Authoritative {
+		if o.Act || o.Acts != l.acts || r == nil || !r.HasJoin || !r.Authoritative {
 			continue
 		}
 		c, _, why := Canonical(Path, o.Leaves[i].Value)

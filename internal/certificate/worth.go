@@ -201,7 +201,7 @@ func (s *Session) label(x *extraction) {
 		most, echo := s.reflection(p)
 		p.echoed = echo || said(args, p)
 		if p.rule != nil {
-			if p.rule.Authoritative && p.rule.HasJoin && !act {
+			if p.rule.Authoritative && p.rule.HasJoin && !act && x.acts == s.acts {
 				if dir, ok := x.whole(p); ok {
 					listed = append(listed, dir)
 				}
