@@ -773,6 +773,7 @@ func (j *judge) trace() {
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
 			Vague:   provenance.Vague(l.pointer, l.value),
 			Fresh:   l.rule_ == "derived:fresh",
+			Allowed: l.rule_ == "approval",
 			Makes:   l.rule != nil && l.rule.Makes && !l.empty && !l.answer && !l.key && !j.strict,
 			Ours:    l.rule_ == grownOutput && strings.HasPrefix(l.refs[0].Tool, j.in.Call.Server+"/"),
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,

@@ -106,7 +106,12 @@ const arguments = "arguments"
 
 // Creations returns, as leaves of an act's result, the arguments that name what it newly
 // makes: that it did not fail says of each that there is one now and was none before (R13).
+// What an act is about and is worth less than system has to be a person's yes, or a name of
+// the agent's own, else it made nothing that counts.
 func Creations(args []Arg) (out []Leaf) {
+	if slices.ContainsFunc(args, func(a Arg) bool { return a.Decides && a.Label < writ.System && !a.Allowed && !a.Fresh }) {
+		return nil
+	}
 	for i := range args {
 		a := &args[i]
 		tokens, err := strictjson.ParsePointer(a.Pointer)

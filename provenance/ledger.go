@@ -141,6 +141,8 @@ type Arg struct {
 	Vague bool
 	// Makes marks what names a thing that the act newly makes: it fails where there is one.
 	Makes bool
+	// Allowed marks what a person said yes to, for this call.
+	Allowed bool
 	// Fresh marks a name that the agent made up in a directory which did not have it (R36).
 	Fresh bool
 	// Ours marks a value of the very server that the call goes to, from a field of which

@@ -322,12 +322,12 @@ func TestConsoleBrowser(t *testing.T) {
 	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("y"))
 	b.until(`document.activeElement.name === "code"`)
 	b.do(chromedp.SetValue(chromedp.CSS(card+" input[name=code]"), code), chromedp.Click(chromedp.CSS(card+" button.yes")))
-	b.says("You said yes. It is on record.")
+	b.says("It is on record.")
 	b.look("answered")
 	// From now on, without the code: it was given.
 	b.alive()
 	b.do(chromedp.Click(chromedp.CSS(".card summary")), chromedp.Click(chromedp.CSS(".card input[name=keep]")), chromedp.Click(chromedp.CSS(`.card button[value=keep]`)))
-	b.says("You said yes, from now on.")
+	b.says("from now on. It is on record")
 	if out, _ := piped77(t, "", "grown", "list", "--config", policy); !strings.Contains(out, "INC-9999") {
 		t.Errorf("what was kept: %s", out)
 	}
@@ -470,7 +470,7 @@ func TestConsoleSwap(t *testing.T) {
 	b.do(chromedp.Navigate(site + "/approvals"))
 	b.alive()
 	b.do(chromedp.SetValue(chromedp.CSS(".card input[name=code]"), code), chromedp.Click(chromedp.CSS(".card button.yes")))
-	b.says("You said yes.") // the code is asked for no more
+	b.says("You said yes to ") // the code is asked for no more
 	b.do(chromedp.Navigate(site + "/"))
 	b.says("Live")
 	closes("INC-1042")
@@ -506,7 +506,7 @@ func TestConsoleSwap(t *testing.T) {
 	}
 	b.alive()
 	b.do(chromedp.Click(chromedp.CSS(".card button.no")))
-	b.says("You said no.")
+	b.says("You said no to ")
 
 	// An empty list fills by itself, and says on what an answer was given; one with something to read does not.
 	other := b.tab()
@@ -516,7 +516,7 @@ func TestConsoleSwap(t *testing.T) {
 	asked := make(chan string)
 	go func() { asked <- closes("INC-2222") }()
 	b.until(`document.querySelector(".card pre.bytes")?.innerText.includes("INC-2222")`)
-	b.says("You said no.")
+	b.says("You said no to ")
 	other.says("What waits has changed") // nothing moves below who is about to press
 	if eval[bool](other, `document.body.innerText.includes("Nothing waits")`) {
 		t.Error("below the link to what waits it says that nothing does")

@@ -156,7 +156,7 @@ func TestConsoleFirst(t *testing.T) {
 	person.alive()
 	person.look("first-asked")
 	person.do(chromedp.SetValue(chromedp.CSS(".card input[name=code]"), code), chromedp.Click(chromedp.CSS(".card button.yes")))
-	person.says("You said yes. It is on record.")
+	person.says("It is on record.")
 	waiting.expect(`"deleted":true`)
 	if code := waiting.exits(); code != 0 {
 		t.Errorf("what waited ends with exit code %d", code)

@@ -145,7 +145,7 @@ func TestConsoleElsewhere(t *testing.T) {
 	}
 	form := url.Values{"form": {found(t, `name="form" value="([^"]+)"`, page)}, "say": {"yes"}, "code": {code}}
 	_, to := ask("/approvals/"+id, form)
-	if page, _ = ask(to, nil); !strings.Contains(page, "You said yes. It is on record.") || !strings.Contains(page, "Nothing waits") {
+	if page, _ = ask(to, nil); !strings.Contains(page, "It is on record.") || !strings.Contains(page, "Nothing waits") {
 		t.Errorf("after the answer:\n%s", page)
 	}
 	other.Open(t.Context(), true)

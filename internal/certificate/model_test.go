@@ -535,7 +535,7 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 		add("user:amount", writ.User, q)
 		add("user:composite", writ.User, q)
 		for _, in := range quotes {
-			if t, _, _ := s.quote(q); l.typ() == provenance.Path && in.Evidence == q.Evidence && q.End < in.Start && provenance.Within(t.own[q.End:in.Start]) {
+			if t, _, _ := s.quote(q); l.typ() == provenance.Path && in.Evidence == q.Evidence && q.End < in.Start && provenance.Within(t.own[:q.Start], t.own[q.End:in.Start], t.own[in.End:]) {
 				add("user:within", writ.User, q, in)
 			}
 		}

@@ -234,8 +234,15 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 			x.unnamed(m, []string{name})
 		}
 	}
+	sure := !slices.ContainsFunc(x.leaves, func(l *leaf) bool {
+		carries := l.Label
+		if l.Rule == grownOutput || l.Rule == keptCall {
+			carries = min(carries, writ.External)
+		}
+		return (l.names() || l.role == policy.Amount || l.role == policy.SecretRole) && carries < writ.System && l.Rule != "approval" && l.Rule != "derived:fresh"
+	})
 	for _, l := range x.leaves {
-		if l.makes(x.call) {
+		if sure && l.makes(x.call) {
 			x.add(l.value, append([]string{arguments}, l.path...), &provenance.OutputRule{Label: writ.System, Type: l.typ(), Collection: l.collection(), Creates: true}, l.typ(), false, scope{})
 		}
 	}

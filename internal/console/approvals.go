@@ -313,9 +313,13 @@ func (c *Console) answer(x *request) error {
 	default:
 		return c.unanswered(x, id, "Neither yes nor no was said. Nothing was answered.")
 	}
+	open, _ := c.open(x.Context(), false)
+	i := slices.IndexFunc(open, func(q approval.Shown) bool { return q.ID == id })
+	to := "" // what the answer is to: another question may stand below it
+	if i >= 0 {
+		to = " to " + short(open[i].Server+"/"+open[i].Tool+" "+open[i].Arguments, 80)
+	}
 	if a.Yes {
-		open, _ := c.open(x.Context(), false)
-		i := slices.IndexFunc(open, func(q approval.Shown) bool { return q.ID == id })
 		if i >= 0 && long(&open[i]) {
 			return c.unanswered(x, id, "It is too long to be shown whole here, and nobody says yes to what he did not see. Nothing was answered.")
 		}
@@ -348,9 +352,12 @@ func (c *Console) answer(x *request) error {
 		for _, g := range said.Lines {
 			says = append(says, approval.Sentence(g))
 		}
-		return c.answered(x, flash{"", "You said yes, from now on. It is on record: " + short(strings.Join(says, "; "), 1000) + "." + late, "accepted", true})
+		return c.answered(x, flash{"", "You said yes" + to + ", from now on. It is on record: " + short(strings.Join(says, "; "), 1000) + "." + late, "accepted", true})
 	case status == http.StatusOK:
-		return c.answered(x, flash{"", "You said " + yes + ". It is on record." + late, map[bool]string{true: "accepted", false: "refused"}[a.Yes], false})
+		if !said.Yes && late == "" {
+			late = " Made again within ten minutes, it is refused."
+		}
+		return c.answered(x, flash{"", "You said " + yes + to + ". It is on record." + late, map[bool]string{true: "accepted", false: "refused"}[a.Yes], false})
 	case status == http.StatusConflict && said.By != "":
 		return c.unanswered(x, id, said.By+" answered first, with "+yes+". What you sent now counts for nothing.")
 	case status == http.StatusConflict:

@@ -710,7 +710,7 @@ func TestAnswers(t *testing.T) {
 		t.Fatal("it was answered")
 	}
 	holds(say(two, form2, a, "say", "yes", "code", code1), "That is not the code") // it is another login's
-	holds(say(one, form1, a, "say", "yes", "code", " "+strings.ToUpper(code1)+" "), "You said yes. It is on record.")
+	holds(say(one, form1, a, "say", "yes", "code", " "+strings.ToUpper(code1)+" "), "You said yes to ")
 	if got, _ := r.queue.Said(a); !got.Yes || got.By != "kim" || got.Label != writ.User {
 		t.Errorf("%+v", got)
 	}
@@ -722,7 +722,7 @@ func TestAnswers(t *testing.T) {
 	page := say(one, form1, b, "say", "keep", "keep", "source")
 	holds(page, `accepts what words returned.</bdi> <a href="/policy#kept">`) // what is kept, and a link to it
 	c := id("s_cccccccccccccccc")
-	holds(say(two, form2, c, "say", "no"), "You said no.") // it takes no code
+	holds(say(two, form2, c, "say", "no"), "You said no to ") // it takes no code
 	d := id("s_dddddddddddddddd")
 	r.later(approval.Stands)
 	holds(say(one, form1, d, "say", "yes"), "That question is gone")
