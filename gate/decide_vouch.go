@@ -2,7 +2,6 @@ package gate
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -334,27 +333,6 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	return r
 }
 
-// invented is R13 for a name that the agent made up (R36): what the session newly made under
-// it may be written again before it is listed. The name stays the model's, and nothing is
-// destroyed, sent, paid or granted on it. Who writes there what he wants could write it when
-// it was made. A person's yes to that act counts the same. What is no path can be anything,
-// such as a member of a group: then only text that stays here is written to it.
-func (j *judge) invented(l *leaf, q provenance.Query) bool {
-	if j.strict || l.answer || l.key || l.role != policy.Target && l.role != policy.Selector || j.d.Effect&^(policy.Read|policy.Write) != 0 {
-		return false
-	}
-	made, ok := j.session().ledger.Invented(q)
-	if ok = ok && (made.Type == provenance.Path || j.writesHere()); ok {
-		l.founded = founded{rule_: "invented", label: writ.Model, refs: []Ref{refOf(made)}, newest: made.Evidence}
-	}
-	return ok
-}
-
-// writesHere reports whether a call writes a text that stays here (R14).
-func (j *judge) writesHere() bool {
-	return slices.ContainsFunc(j.leaves, func(l *leaf) bool { return l.role == policy.Content && l.rule != nil && l.rule.Local })
-}
-
 // usedHere reports whether another argument of this call rests on the same one-time
 // value (R19).
 func (j *judge) usedHere(l *leaf) bool {
@@ -463,15 +441,6 @@ func (j *judge) fromUser(l *leaf) writ.Reason {
 	return ""
 }
 
-// typedInTwo asks where the user typed a path as a name and the directory it is in (R15).
-func (j *judge) typedInTwo(l *leaf) (name, dir provenance.Quote, ok bool) {
-	s, q := j.session(), j.query(l, policy.Source{Kind: policy.FromUser})
-	if s == nil || l.answer || l.key || l.lines || s.ledger.Turns() == 0 || j.setApart(l, q) || j.commands(l) {
-		return name, dir, false
-	}
-	return s.ledger.TypedWithin(q)
-}
-
 // fromParty is R3: an authenticated third party's identity vouches if the user
 // typed it whole. Otherwise the output's own reason stands. Where something goes he set
 // it apart as a name, as anything he types (R6); as a proper name in his sentence, if the
@@ -503,27 +472,6 @@ func (j *judge) fromParty(l *leaf, q provenance.Query, r writ.Reason) writ.Reaso
 	best := a.Vouched[0]
 	l.founded = founded{rule_: "party", label: writ.User, refs: []Ref{refOf(best), quoteOf(typed)}, newest: max(newest(a.Vouched), typed.Evidence),
 		contested: a.Contested && j.d.Effect&(policy.Transfer|policy.Delete) != 0}
-	return ""
-}
-
-// fromJoin accepts the cleaned join of a vouched directory and a vouched name
-// (R13). A path that was itself listed lends no name: equality is no join.
-func (j *judge) fromJoin(l *leaf) writ.Reason {
-	s := j.session()
-	if s == nil {
-		return writ.ProvenanceSession
-	}
-	jn := s.ledger.FindJoin(j.query(l, policy.Source{Kind: policy.FromDerived}))
-	whole := s.ledger.Find(provenance.Query{Value: l.value, Type: provenance.Path, Strict: true}).Vouched
-	jn.Name = slices.DeleteFunc(jn.Name, func(n provenance.Fact) bool {
-		return slices.ContainsFunc(whole, func(w provenance.Fact) bool { return samePlace(n, w) })
-	})
-	if j.strict || jn.Reason != "" || len(jn.Dir) == 0 || len(jn.Name) == 0 {
-		return writ.ProvenanceDerived
-	}
-	l.founded = founded{rule_: "derived:path_join", label: min(jn.Dir[0].Label, jn.Name[0].Label),
-		newest: min(newest(jn.Dir), newest(jn.Name)),
-		refs:   []Ref{refOf(jn.Dir[0]), refOf(jn.Name[0])}}
 	return ""
 }
 
@@ -578,38 +526,6 @@ func (j *judge) datedBefore(at provenance.Quote) bool {
 	return times > 0
 }
 
-// fromFresh accepts a name that the agent made up, where it can hide nothing and
-// overwrites nothing that was listed (R36). It is the model's all the same. Its directory
-// was shown, or is the user's word where the argument takes that: he who typed it may have
-// the file written there, and what stands there is known from the listing.
-func (j *judge) fromFresh(l *leaf) writ.Reason {
-	s := j.session()
-	if s == nil {
-		return writ.ProvenanceSession
-	}
-	dir, ok := s.ledger.Fresh(j.query(l, policy.Source{}), l.rule.Extensions)
-	if !ok {
-		return writ.ProvenanceDerived
-	}
-	l.founded = founded{rule_: "derived:fresh", label: writ.Model}
-	if a := s.ledger.Find(dir); len(a.Vouched) > 0 {
-		l.refs, l.newest = []Ref{refOf(a.Vouched[0])}, a.Vouched[0].Evidence
-		return ""
-	}
-	if made, ok := s.ledger.Invented(dir); ok {
-		l.refs, l.newest = []Ref{refOf(made)}, made.Evidence
-		return ""
-	}
-	if dir.Named = j.setApart(l, dir); !l.answer && !l.lines && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
-		if at, r := s.ledger.Typed(dir); r == "" {
-			l.refs, l.newest = []Ref{quoteOf(at)}, at.Evidence
-			return ""
-		}
-	}
-	l.founded = founded{}
-	return writ.ProvenanceDerived
-}
-
 // newest is the number of the youngest evidence among facts.
 func newest(fs []provenance.Fact) uint32 {
 	n := uint32(0)
@@ -617,78 +533,6 @@ func newest(fs []provenance.Fact) uint32 {
 		n = max(n, f.Evidence)
 	}
 	return n
-}
-
-func samePlace(a, b provenance.Fact) bool {
-	return a.Evidence == b.Evidence && a.Pointer == b.Pointer && a.Line == b.Line && a.Inner == b.Inner && a.Key == b.Key
-}
-
-// fromSeen is R20: for egress alone, a value that stood whole in any result.
-func (j *judge) fromSeen(l *leaf) writ.Reason {
-	s := j.session()
-	if s == nil {
-		return writ.ProvenanceSession
-	}
-	best, ok := s.ledger.Seen(l.value)
-	if !isLink(l) {
-		ok = false
-	}
-	if !ok || l.empty || j.d.Effect&^policy.Read != policy.Egress {
-		return writ.ProvenanceUnseen
-	}
-	if s.ledger.Secrets() {
-		return writ.ProvenanceSecret // R30: which link is chosen can tell it
-	}
-	at := fetched{hostOf(l.text), s.root(best.Evidence)}
-	if s.fetches[at] >= fetchesPerResult {
-		return writ.PolicyFetches
-	}
-	l.founded = founded{rule_: "seen", label: best.Label, refs: []Ref{refOf(best)}, open: true}
-	j.d.basis.fetches = append(j.d.basis.fetches, at)
-	return ""
-}
-
-// isLink reports whether a leaf is what R20 is about: an absolute URL, or one
-// whose scheme was left out (R15).
-func isLink(l *leaf) bool {
-	_, _, why := provenance.Canonical(provenance.URL, l.value)
-	if why != "" && l.isText && !strings.Contains(l.text, "://") {
-		_, _, why = provenance.Canonical(provenance.URL, strictjson.StringOf("https://"+l.text))
-	}
-	return why == ""
-}
-
-// fetched is what counts the links of one result that were followed to one host, with
-// those of the pages reached by them: which of many is fetched can spell what the
-// fetcher knows (R20).
-type fetched struct {
-	host string
-	root uint32 // evidence
-}
-
-const fetchesPerResult = 3
-
-// root is the result from which a result was reached by links that were seen.
-func (s *Session) root(evidence uint32) uint32 {
-	if r, ok := s.roots[evidence]; ok {
-		return r
-	}
-	return evidence
-}
-
-// hostOf returns what a link is fetched from: the last two labels of its host, so
-// that names made up below one domain count together, without port and in small
-// letters.
-func hostOf(link string) string {
-	if !strings.Contains(link, "://") {
-		link = "https://" + link
-	}
-	u, err := url.Parse(link)
-	if err != nil {
-		return ""
-	}
-	labels := strings.Split(strings.TrimRight(strings.ToLower(u.Hostname()), "."), ".")
-	return strings.Join(labels[max(0, len(labels)-2):], ".")
 }
 
 // labelLeaves is what is done for reads: nothing is refused for provenance, but

@@ -95,9 +95,8 @@ func (l *Ledger) Made(args []Arg) {
 
 // enumerate remembers the directories an observation listed whole: a server's own
 // list of single names, in which the model chose nothing but the directory, and no act was
-// made meanwhile. One that an act
-// newly made which was told of nothing else, to be put there, was empty: it is as good as
-// listed (R36).
+// made meanwhile. One that an act newly made which was told of nothing else, to be put there,
+// was empty: it is as good as listed (R36).
 func (l *Ledger) enumerate(o *Observation, facts []judged) {
 	last, named := "", 0
 	for i := range o.Args {

@@ -1,0 +1,98 @@
+package gate
+
+import (
+	"slices"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// What vouches for a path or a name that stands nowhere as it is (R13, R15, R36).
+
+// fromJoin accepts the cleaned join of a vouched directory and a vouched name
+// (R13). A path that was itself listed lends no name: equality is no join.
+func (j *judge) fromJoin(l *leaf) writ.Reason {
+	s := j.session()
+	if s == nil {
+		return writ.ProvenanceSession
+	}
+	jn := s.ledger.FindJoin(j.query(l, policy.Source{Kind: policy.FromDerived}))
+	whole := s.ledger.Find(provenance.Query{Value: l.value, Type: provenance.Path, Strict: true}).Vouched
+	jn.Name = slices.DeleteFunc(jn.Name, func(n provenance.Fact) bool {
+		return slices.ContainsFunc(whole, func(w provenance.Fact) bool { return samePlace(n, w) })
+	})
+	if j.strict || jn.Reason != "" || len(jn.Dir) == 0 || len(jn.Name) == 0 {
+		return writ.ProvenanceDerived
+	}
+	l.founded = founded{rule_: "derived:path_join", label: min(jn.Dir[0].Label, jn.Name[0].Label),
+		newest: min(newest(jn.Dir), newest(jn.Name)),
+		refs:   []Ref{refOf(jn.Dir[0]), refOf(jn.Name[0])}}
+	return ""
+}
+
+func samePlace(a, b provenance.Fact) bool {
+	return a.Evidence == b.Evidence && a.Pointer == b.Pointer && a.Line == b.Line && a.Inner == b.Inner && a.Key == b.Key
+}
+
+// fromFresh accepts a name that the agent made up, where it can hide nothing and
+// overwrites nothing that was listed (R36). It is the model's all the same. Its directory
+// was shown, or is the user's word where the argument takes that: he who typed it may have
+// the file written there, and what stands there is known from the listing.
+func (j *judge) fromFresh(l *leaf) writ.Reason {
+	s := j.session()
+	if s == nil {
+		return writ.ProvenanceSession
+	}
+	dir, ok := s.ledger.Fresh(j.query(l, policy.Source{}), l.rule.Extensions)
+	if !ok {
+		return writ.ProvenanceDerived
+	}
+	l.founded = founded{rule_: "derived:fresh", label: writ.Model}
+	if a := s.ledger.Find(dir); len(a.Vouched) > 0 {
+		l.refs, l.newest = []Ref{refOf(a.Vouched[0])}, a.Vouched[0].Evidence
+		return ""
+	}
+	if made, ok := s.ledger.Invented(dir); ok {
+		l.refs, l.newest = []Ref{refOf(made)}, made.Evidence
+		return ""
+	}
+	if dir.Named = j.setApart(l, dir); !l.answer && !l.lines && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
+		if at, r := s.ledger.Typed(dir); r == "" {
+			l.refs, l.newest = []Ref{quoteOf(at)}, at.Evidence
+			return ""
+		}
+	}
+	l.founded = founded{}
+	return writ.ProvenanceDerived
+}
+
+// invented is R13 for a name that the agent made up (R36): what the session newly made under
+// it may be written again before it is listed. The name stays the model's, and nothing is
+// destroyed, sent, paid or granted on it. Who writes there what he wants could write it when
+// it was made. A person's yes to that act counts the same. What is no path can be anything,
+// such as a member of a group: then only text that stays here is written to it.
+func (j *judge) invented(l *leaf, q provenance.Query) bool {
+	if j.strict || l.answer || l.key || l.role != policy.Target && l.role != policy.Selector || j.d.Effect&^(policy.Read|policy.Write) != 0 {
+		return false
+	}
+	made, ok := j.session().ledger.Invented(q)
+	if ok = ok && (made.Type == provenance.Path || j.writesHere()); ok {
+		l.founded = founded{rule_: "invented", label: writ.Model, refs: []Ref{refOf(made)}, newest: made.Evidence}
+	}
+	return ok
+}
+
+// writesHere reports whether a call writes a text that stays here (R14).
+func (j *judge) writesHere() bool {
+	return slices.ContainsFunc(j.leaves, func(l *leaf) bool { return l.role == policy.Content && l.rule != nil && l.rule.Local })
+}
+
+// typedInTwo asks where the user typed a path as a name and the directory it is in (R15).
+func (j *judge) typedInTwo(l *leaf) (name, dir provenance.Quote, ok bool) {
+	s, q := j.session(), j.query(l, policy.Source{Kind: policy.FromUser})
+	if s == nil || l.answer || l.key || l.lines || s.ledger.Turns() == 0 || j.setApart(l, q) || j.commands(l) {
+		return name, dir, false
+	}
+	return s.ledger.TypedWithin(q)
+}
