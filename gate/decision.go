@@ -93,7 +93,9 @@ type Ref struct {
 	Inner    string     `json:"inner,omitempty"`
 	Label    writ.Label `json:"label"`
 	Line     int        `json:"line,omitempty"`
-	Pointer  string     `json:"pointer"`
+	// Pointer leads into the result, or as /arguments/… into what its act was called with: that
+	// it newly made (R13).
+	Pointer string `json:"pointer"`
 	// Start and End are, for the user's turns (Tool is "user", Pointer ""), the
 	// bytes [start,end) of the turn's exact text; else both are 0.
 	Start int    `json:"start,omitempty"`

@@ -138,6 +138,9 @@ func where(e gate.Ref) string {
 		return "the text of " + result
 	}
 	last := len(path) - 1
+	if path[0] == arguments && last > 0 {
+		return fmt.Sprintf("the `%s` that the act of %s made", shown(strings.Join(path[1:], "/")), result)
+	}
 	if n, ok := ordinal(path[last]); ok {
 		in := "the list"
 		if last > 0 {

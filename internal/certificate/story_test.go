@@ -39,6 +39,9 @@ func TestStory(t *testing.T) {
 		{"const", nil, "is a constant of the operator's policy"},
 		{"derived:path_join", []gate.Ref{line, at(3, "/structuredContent/name")}, "joins a directory, line 4 of result 3 of `search_contacts`, and a name, the `name` in result 3 of `search_contacts`"},
 		{"derived:a*p%", []gate.Ref{at(3, "/structuredContent/total"), typed}, "follows (a*p%) from the `total` in result 3 of `search_contacts` and bytes 4 to 9 of turn 2"},
+		{"user:within", []gate.Ref{typed, typed}, "is a name that you typed, and the directory it is in: bytes 4 to 9 of turn 2 and bytes 4 to 9 of turn 2"},
+		{"invented", []gate.Ref{line}, "is what this session newly made under a name of the agent's own, line 4 of result 3 of `search_contacts`"},
+		{"party", []gate.Ref{at(7, "/arguments/user"), typed}, "is the `user` that the act of result 7 of `search_contacts` made, which you typed as well"},
 		{"approval", []gate.Ref{{Evidence: 5, Tool: "approval"}}, "was allowed by a person, for this call alone (ev5)"},
 		{"open", []gate.Ref{typed}, "is free text of the model's, and what in it could be acted on is bytes 4 to 9 of turn 2"},
 	} {

@@ -824,6 +824,15 @@ func TestHit(t *testing.T) {
 			t.Errorf("%s: %s", query, page)
 		}
 	}
+	// What is in no result is not said to be marked in one; of what an act made, where it is.
+	for at, want := range map[string]string{
+		"/structuredContent/z": "The place that was asked for is not in these bytes.",
+		"/arguments/user":      "Its arguments stand with its decision.",
+	} {
+		if page := r.ask("GET", "/e/"+one+"/1?at="+at, cookie, nil).Body.String(); !strings.Contains(page, want) || strings.Contains(page, "Marked is") {
+			t.Errorf("%s: %s", at, page)
+		}
+	}
 }
 
 // TestPicture: sources stand in their order; an argument leads to its bytes and an act to its

@@ -435,6 +435,9 @@ func (p *evidencePage) mark(x *request) {
 	}
 	if asked && p.From == p.To && p.Fault == "" {
 		p.Fault = "The place that was asked for is not in these bytes."
+		if strings.HasPrefix(p.At, "/arguments/") && p.Decision > 0 { // what an act made (R13)
+			p.Fault = "It is no part of what was returned: the act was called with it, and made it. Its arguments stand with its decision."
+		}
 	}
 	p.Bytes, p.From, p.To, p.Cut = around(p.Bytes, p.From, p.To)
 	if p.Inner != nil {
