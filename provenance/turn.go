@@ -161,9 +161,23 @@ var audience = map[string]bool{
 // the query's Words or the name of its collection and white space, as in
 // "file 13" or "issue #13" (R8); booleans, null and empty values never do.
 // With Authority, audience words and what has neither letter nor digit never
-// match. The reason is unseen, label (it stands only where the text is not the
-// user's own) or small_space.
+// match. Without it a word behind a # is what it is without one, where the user set that apart:
+// "with the hashtag 'Travel'". The reason is unseen, label (it stands only where the text is
+// not the user's own) or small_space.
 func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
+	at, reason := l.typedAs(q)
+	if text, _ := q.Value.Text(); reason != "" && !q.Authority && !q.Ordered && hashtag.MatchString(text) {
+		q.Value, q.Named = strictjson.StringOf(text[1:]), true
+		if tag, why := l.typedAs(q); why == "" {
+			return tag, ""
+		}
+	}
+	return at, reason
+}
+
+var hashtag = regexp.MustCompile(`^#\pL[\pL\pN_]{2,}$`)
+
+func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 	v, typed, ok := spoken(q)
 	if !ok {
 		return Quote{}, writ.ProvenanceUnseen
@@ -529,7 +543,9 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 		i -= n // "ID '13'"
 	}
 	before := strings.TrimRight(r.text[:i], " \t")
-	if len(before) == i {
+	if assigned(r.text[:i]) {
+		before = r.text[:i-1] // "ID=13"
+	} else if len(before) == i {
 		return 0, false
 	}
 	for _, w := range words {
@@ -562,9 +578,19 @@ const (
 func isMark(r rune) bool  { return strings.ContainsRune(quotes+brackets, r) }
 func isAlnum(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
 
-// beginsAt reports whether a token may begin at i: at the text's end, after
-// white space, or after a quote or bracket that is not itself inside a word.
+// beginsAt reports whether a token may begin at i: where a word may, or behind one that it
+// is given to ("ID=13", "id='13'").
 func beginsAt(text string, i int) bool {
+	if wordAt(text, i) {
+		return true
+	}
+	r, n := utf8.DecodeLastRuneInString(text[:i])
+	return assigned(text[:i]) || isMark(r) && assigned(text[:i-n])
+}
+
+// wordAt reports whether a word may begin at i: at the text's begin, after white space, or
+// after a quote or bracket that is not itself inside a word.
+func wordAt(text string, i int) bool {
 	if i == 0 {
 		return true
 	}
@@ -578,6 +604,19 @@ func beginsAt(text string, i int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:i-n])
 	return i-n == 0 || blank(before) || isMark(before) || strings.ContainsRune(stops, before)
 }
+
+// assigned reports whether a text ends in a word and the sign that gives it a value. A link's
+// parameter is none: there more than a word stands before the sign.
+func assigned(text string) bool {
+	word, is := strings.CutSuffix(text, "=")
+	if !is {
+		return false
+	}
+	from := len(strings.TrimRightFunc(word, func(r rune) bool { return unicode.IsLetter(r) || r == '_' }))
+	return from < len(word) && len(word)-from <= longestKey && wordAt(word, from)
+}
+
+const longestKey = 64
 
 // endsAt reports whether a token may end at i: at the text's end, before white
 // space, before a quote or bracket that is not itself inside a word, or before a

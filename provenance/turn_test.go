@@ -41,7 +41,10 @@ func TestTokens(t *testing.T) {
 		{`INV-1000`, false}, {`XINV-100`, false}, {`x-INV-100`, false}, {`INV-100-b`, false}, {`INV-100.5`, false}, {`INV-100,INV-200`, false},
 		{`INV-100/x`, false}, {`/INV-100`, false}, {`INV-100's`, false}, {`f(INV-100)`, false}, {`INV-100(a)`, false}, {`a"INV-100"`, false},
 		{`#INV-100`, false}, {`@INV-100`, false}, {`INV-100…`, false}, {`INV-100..`, false}, {`inv-100`, false}, {`INV-１00`, false}, {`IΝV-100`, false},
-		{"INV-100\u200b", false}, {"\u202eINV-100", false}, {`INV -100`, false}, {`INV‑100`, false}, {`https://x/INV-100`, false}, {`x=INV-100`, false},
+		{"INV-100\u200b", false}, {"\u202eINV-100", false}, {`INV -100`, false}, {`INV‑100`, false}, {`https://x/INV-100`, false},
+		{`x=INV-100`, true}, {`(ID='INV-100')`, true}, {`id="INV-100",`, true}, {`case_id=INV-100.`, true}, {`ID =INV-100`, false}, {`x==INV-100`, false}, {`x!=INV-100`, false},
+		{`x=y=INV-100`, false}, {`x=INV-100=y`, false}, {`x=INV-100&y`, false}, {`-x=INV-100`, false}, {`2=INV-100`, false}, {`a/x=INV-100`, false}, {`?x=INV-100`, false},
+		{`x'y=INV-100`, false}, {`https://h/p?x=INV-100`, false}, {strings.Repeat("x", 64) + `=INV-100`, true}, {strings.Repeat("x", 65) + `=INV-100`, false},
 	} {
 		_, r := typedIn(t, c.text).Typed(Query{Value: strictjson.Of([]byte(`"INV-100"`)), Authority: true})
 		if (r == "") != c.yes || r != "" && r != writ.ProvenanceUnseen {

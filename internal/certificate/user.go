@@ -56,9 +56,16 @@ func mark(r rune) bool {
 }
 func stop(r rune) bool { return strings.ContainsRune(",.;:!?", r) }
 
-// begins reports whether a token may begin at i: behind white space or the text's
-// begin, or behind a quote or bracket that is not within a word.
+// begins reports whether a token may begin at i: where a word may, or behind a word, the
+// sign that gives it a value, and a mark or none.
 func (t *turn) begins(i int) bool {
+	r, n := utf8.DecodeLastRuneInString(t.own[:i])
+	return t.opens(i) || t.assigned(i) || mark(r) && t.assigned(i-n)
+}
+
+// opens reports whether a word may begin at i: behind white space or the text's begin, or
+// behind a quote or bracket that is not within a word.
+func (t *turn) opens(i int) bool {
 	if i == 0 {
 		return true
 	}
@@ -70,6 +77,16 @@ func (t *turn) begins(i int) bool {
 	return i == n || blank(before) || mark(before) || stop(before)
 }
 
+// assigned reports whether a word and a sign that gives it a value end at i.
+func (t *turn) assigned(i int) bool {
+	from := max(0, i-longestKey-1)
+	at := assignment.FindStringIndex(t.own[from:i])
+	return at != nil && t.opens(from+at[0])
+}
+
+const longestKey = 64
+
+var assignment = regexp.MustCompile(`[\pL_]+=$`)
 // ends reports whether one may end at i: before white space or the text's end, before a
 // quote or bracket that is not within a word, or before a stop that ends a sentence.
 func (t *turn) ends(i int) bool {
@@ -191,8 +208,11 @@ var crowd = strings.Fields("all any anyone anybody each every everyone everybody
 // small space has to follow a word that says what it is (R8).
 func (s *Session) typed(l *leaf, r gate.Ref) bool {
 	t, words, ok := s.quote(r)
-	if !ok || l.answer || !t.spells(l, words) {
+	if !ok || l.answer {
 		return false
+	}
+	if !t.spells(l, words) {
+		return s.tagged(t, l, r)
 	}
 	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && t.begins(r.Start-1)
 	if !t.ends(r.End) || !hash && !t.begins(r.Start) || l.authority() && (t.over(r.Start, r.End) || t.cut(r.Start, r.End) || t.partial(r, l.words())) {
@@ -218,7 +238,20 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 	return !small && !hash || t.called(r.Start, hash, l.words())
 }
 
+// tagged reports whether a text that is for nobody in particular is the quoted word behind a
+// #, which he set apart.
+func (s *Session) tagged(t *turn, l *leaf, r gate.Ref) bool {
+	text, _ := l.value.Text()
+	if l.authority() || l.commands || !tagForm.MatchString(text) {
+		return false
+	}
+	bare := *l
+	bare.value, bare.apart = strictjson.StringOf(text[1:]), true
+	return s.typed(&bare, r)
+}
+
 var (
+	tagForm       = regexp.MustCompile(`^#\pL(?:\pL|\pN|_){2,}$`)
 	furtherDigits = regexp.MustCompile(`^[-. ()]*[0-9]`)
 	quotedPath    = regexp.MustCompile(`^(?:/|\\|~|\.{1,2}[/\\]|[A-Za-z]:[/\\])`)
 )
@@ -273,6 +306,9 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 		i -= n
 	}
 	before := strings.TrimRight(t.own[:i], " \t")
+	if t.assigned(i) {
+		before = t.own[:i-1]
+	}
 	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
 		at := len(before) - len(w)
 		return w != "" && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at)
