@@ -87,6 +87,7 @@ func (t *turn) assigned(i int) bool {
 const longestKey = 64
 
 var assignment = regexp.MustCompile(`[\pL_]+=$`)
+
 // ends reports whether one may end at i: before white space or the text's end, before a
 // quote or bracket that is not within a word, or before a stop that ends a sentence.
 func (t *turn) ends(i int) bool {
