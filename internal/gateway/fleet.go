@@ -31,6 +31,7 @@ type fleet struct {
 
 	mu     sync.Mutex
 	listed map[string]listedDir // of ownPaths, as last read; what it holds never changes
+	plain  map[string]bool      // of ownPaths and programs, those that are no directories
 }
 
 // newFleet makes a fleet of what the operator's file says. Of old, which may be nil,

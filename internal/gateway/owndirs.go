@@ -97,7 +97,7 @@ type ownFile struct {
 func (l *look) ownedBy(real, there string) string {
 	for at := there; ; {
 		if fi := l.info(at); fi != nil {
-			for _, o := range l.ownFiles(!onDevice(fi)) {
+			for _, o := range l.ownFiles(fi.IsDir(), !onDevice(fi)) {
 				if os.SameFile(fi, o.info) {
 					return filepath.Join(o.path, strings.TrimPrefix(real, at))
 				}
@@ -116,15 +116,20 @@ func (l *look) ownedBy(real, there string) string {
 	}
 }
 
-// ownFiles are those of Writ's own that are there, with those of the kernel's where
-// that is asked for: what lies on a device is none of them.
-func (l *look) ownFiles(kernels bool) []ownFile {
+// ownFiles are those of Writ's own that are there, or the directories among them: nothing
+// else is another name of one. With those of the kernel's where that is asked for: what
+// lies on a device is none of them.
+func (l *look) ownFiles(dirs, kernels bool) []ownFile {
 	if l.own == nil {
-		l.own = l.lookUp(make([]ownFile, 0, len(l.fleet.ownPaths)+len(l.fleet.programs)), false)
+		l.own = l.lookUp(make([]ownFile, 0, len(l.fleet.ownPaths)+len(l.fleet.programs)), false, true)
+	}
+	if !dirs && !l.plain {
+		l.plain = true
+		l.own = l.lookUp(l.own, false, false)
 	}
 	if kernels && !l.kernels {
 		l.kernels = true
-		l.own = l.lookUp(l.own, true)
+		l.own = l.lookUp(l.own, true, false)
 	}
 	return l.own
 }
@@ -136,12 +141,12 @@ func process(p string) bool {
 	return p == "/dev/fd" || is && name != "" && !strings.Contains(name, "/")
 }
 
-// lookUp adds to own those of Writ's own paths that are there: this process's, or the
-// others.
-func (l *look) lookUp(own []ownFile, this bool) []ownFile {
+// lookUp adds to own those of Writ's own paths that are there: this process's, or of the others
+// what was no directory when it was last looked at, or with dirs the rest.
+func (l *look) lookUp(own []ownFile, this, dirs bool) []ownFile {
 	for _, paths := range [][]string{l.fleet.ownPaths, l.fleet.programs} {
 		for _, p := range paths {
-			if strings.Contains(p, "://") || kernels(p) && process(p) != this || !kernels(p) && this {
+			if strings.Contains(p, "://") || kernels(p) && process(p) != this || !kernels(p) && this || !this && l.fleet.isPlain(p) == dirs {
 				continue
 			}
 			fi, seen := l.infos[p]
@@ -154,6 +159,9 @@ func (l *look) lookUp(own []ownFile, this bool) []ownFile {
 			if fi != nil {
 				own = append(own, ownFile{p, fi})
 			}
+			if dirs && (fi == nil || !fi.IsDir()) {
+				l.fleet.keepPlain(p)
+			}
 		}
 	}
 	return own
@@ -164,7 +172,7 @@ func (l *look) lookUp(own []ownFile, this bool) []ownFile {
 func (l *look) linked(fi fs.FileInfo) string {
 	if !l.walked {
 		l.walked = true
-		for _, o := range l.ownFiles(false) {
+		for _, o := range l.ownFiles(true, false) {
 			if !o.info.IsDir() || kernels(o.path) {
 				continue
 			}
@@ -187,6 +195,20 @@ func (l *look) linked(fi fs.FileInfo) string {
 		}
 	}
 	return l.crowd
+}
+
+// isPlain reports whether a path of Writ's own was no directory when one was looked for there.
+// It is none until the operator's files are read again.
+func (f *fleet) isPlain(path string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.plain[path]
+}
+
+func (f *fleet) keepPlain(path string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	put(&f.plain, path, true)
 }
 
 // listedAt returns one of Writ's own directories as it was last read.

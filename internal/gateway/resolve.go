@@ -154,6 +154,7 @@ type look struct {
 	named   map[string]bool   // dirs
 	brings  map[string]string // of directories, what steers in them
 	own     []ownFile         // Writ's own files that are there
+	plain   bool              // own has those that are no directories
 	kernels bool              // own has those of the kernel's
 	names   []ownFile         // files in its directories that have several names
 	crowd   string            // one of those directories that was not looked through

@@ -82,6 +82,9 @@ func (s *Store) takeAll(ctx context.Context, n *news, first, locked bool) error 
 			return err
 		}
 	}
+	if len(frames) == 0 {
+		return nil // what follow knows stands
+	}
 	tree, heads := s.known.tree, map[string]audit.Head{}
 	for i := range frames {
 		f := &frames[i]

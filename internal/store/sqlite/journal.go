@@ -91,6 +91,14 @@ type journal struct {
 	position
 	register [8]byte
 	synced   int64 // records on disk, as the header said last
+	ahead    bool  // zeros were seen behind the last frame
+
+	// How long the file was when it was last written, of the writer alone: it only grows
+	// until it begins anew.
+	room struct {
+		generation [8]byte
+		end        int64
+	}
 }
 
 // position is how far a journal was read.
@@ -299,9 +307,11 @@ func (n *news) missing() error {
 func (j *journal) catchUp() (n news, err error) {
 	for {
 		var next [1]byte // before the header: who made it anew was done with what was there
-		if _, err := j.ReadAt(next[:], j.end); err != nil && !errors.Is(err, io.EOF) {
+		got, err := j.ReadAt(next[:], j.end)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return n, err
 		}
+		j.ahead = got > 0 && next[0] == 0
 		renewed, moved, err := j.look()
 		if err != nil {
 			return n, err
@@ -484,23 +494,30 @@ func (at position) frameOf(f *frame, c coder) ([]byte, error) {
 	return b, err
 }
 
-// put writes a frame behind what was read. What of it was written before an error
-// is cut off; where that fails too, hard is true.
-func (j *journal) put(b []byte, at int64) (hard bool, err error) {
-	if at+int64(len(b)) > mostJournal {
+// put writes a frame that stands at a position. ahead says that zeros are behind it. What of the frame
+// was written before an error is cut off; where that fails too, hard is true.
+func (j *journal) put(b []byte, from position, ahead bool) (hard bool, err error) {
+	at, end := from.end, from.end+int64(len(b))
+	if end > mostJournal {
 		return false, errFull
 	}
-	fi, err := j.Stat()
-	if err != nil {
-		return false, err
-	}
-	if fi.Size() < at {
-		return false, errJournal
-	}
-	if end := at + int64(len(b)); fi.Size() < end {
-		// Where there is no room for zeros there may be room for the frame.
-		if _, err := j.WriteAt(make([]byte, min(max(end, leastZeros), mostZeros)), end); err != nil {
-			j.Truncate(fi.Size())
+	if !ahead || j.room.generation != from.generation || j.room.end < end {
+		fi, err := j.Stat()
+		if err != nil {
+			return false, err
+		}
+		if fi.Size() < at {
+			return false, errJournal
+		}
+		j.room.generation, j.room.end = from.generation, fi.Size()
+		if fi.Size() < end {
+			// Where there is no room for zeros there may be room for the frame.
+			zeros := make([]byte, min(max(end, leastZeros), mostZeros))
+			if _, err := j.WriteAt(zeros, end); err != nil {
+				j.Truncate(fi.Size())
+			} else {
+				j.room.end = end + int64(len(zeros))
+			}
 		}
 	}
 	if _, err := j.WriteAt(b, at); err != nil {

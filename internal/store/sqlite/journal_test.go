@@ -466,7 +466,7 @@ func TestLongestJournal(t *testing.T) {
 			t.Errorf("it ends at %d: %d frames: %v", end, len(n.frames), err)
 		}
 		if end > mostJournal {
-			if hard, err := j.put(b, at.end); hard || !errors.Is(err, errFull) {
+			if hard, err := j.put(b, at, false); hard || !errors.Is(err, errFull) {
 				t.Errorf("written: %v", err)
 			}
 		}

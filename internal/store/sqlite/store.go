@@ -410,7 +410,7 @@ func (s *Store) transact(group []*job) error {
 		}
 		s.mu.Lock()
 		err := s.catchUp(ctx, true)
-		at, tree, heads := s.journal.position, s.known.tree, map[string]audit.Head{}
+		at, ahead, tree, heads := s.journal.position, s.journal.ahead, s.known.tree, map[string]audit.Head{}
 		for _, j := range group {
 			heads[j.session] = s.known.heads[j.session]
 		}
@@ -445,7 +445,7 @@ func (s *Store) transact(group []*job) error {
 				return err
 			}
 		}
-		if err := s.put(at, &f); err != nil {
+		if err := s.put(at, ahead, &f); err != nil {
 			return err
 		}
 		s.mu.Lock()
@@ -466,12 +466,12 @@ func (s *Store) transact(group []*job) error {
 }
 
 // put writes a frame at the end of the journal.
-func (s *Store) put(at position, f *frame) error {
+func (s *Store) put(at position, ahead bool, f *frame) error {
 	b, err := at.frameOf(f, s.coder)
 	if err != nil {
 		return err
 	}
-	if hard, err := s.journal.put(b, at.end); err != nil {
+	if hard, err := s.journal.put(b, at, ahead); err != nil {
 		if at.end > s.opt.foldAt {
 			s.foldSoon() // it makes room
 		}
@@ -520,16 +520,20 @@ func (s *Store) unsigned() (m mark, ok bool) {
 func (s *Store) signNow(ctx context.Context) error {
 	s.mu.Lock()
 	err := s.catchUp(ctx, false)
-	_, due := s.unsigned()
+	m, due := s.unsigned()
 	s.mu.Unlock()
 	if err != nil || !due || s.failed() != nil {
 		return nil // who reads finds what is wrong
+	}
+	f := frame{mark: m}
+	if err := s.sign(&f.mark); err != nil { // while others write
+		return err
 	}
 	return s.locked(true, func() error {
 		s.mu.Lock()
 		err := s.catchUp(ctx, true)
 		m, due := s.unsigned()
-		at := s.journal.position
+		at, ahead := s.journal.position, s.journal.ahead
 		s.mu.Unlock()
 		if err != nil {
 			return s.fails("read the journal", err, false)
@@ -537,11 +541,13 @@ func (s *Store) signNow(ctx context.Context) error {
 		if !due || at.end == 0 {
 			return nil
 		}
-		f := frame{mark: m}
-		if err := s.sign(&f.mark); err != nil {
-			return err
+		if m.size != f.size || m.root != f.root {
+			f = frame{mark: m}
+			if err := s.sign(&f.mark); err != nil {
+				return err
+			}
 		}
-		if err := s.put(at, &f); err != nil {
+		if err := s.put(at, ahead, &f); err != nil {
 			return err
 		}
 		s.mu.Lock()
