@@ -133,7 +133,35 @@ func measure(o *options) (*Result, error) {
 			return nil, fmt.Errorf("%s: %w", transport, err)
 		}
 	}
+	if err := r.disk(o, dir); err != nil {
+		return nil, err
+	}
 	return r, r.load(o, dir)
+}
+
+// disk has a client read, and looks by how much more the state of a gateway that ended is than
+// that of one where nothing was read: what runs has zeros ahead, and things twice.
+func (r *Result) disk(o *options, dir string) error {
+	state := filepath.Join(dir, "state-disk")
+	for n := 0; n <= o.calls; n += o.calls {
+		before := size(state)
+		c, end, err := overStdio(o, dir, state, through)
+		if err != nil {
+			return err
+		}
+		err = begin(c)
+		for range n {
+			if err == nil {
+				err = c.call(calls[0].params)
+			}
+		}
+		end()
+		if err != nil {
+			return err
+		}
+		r.DiskPerRead = (size(state) - before) / o.calls
+	}
+	return nil
 }
 
 // latency has one client make all calls, some each way in turns.
@@ -166,11 +194,9 @@ func (r *Result) latency(o *options, dir, transport string) error {
 	}
 	for _, call := range calls {
 		took := map[string][]time.Duration{}
-		before := 0
 		for n := 0; n < o.calls+round; n += round {
 			if n == round { // the first was to warm up
 				clear(took)
-				before = size(state)
 			}
 			for _, way := range ways {
 				for range round {
@@ -181,9 +207,6 @@ func (r *Result) latency(o *options, dir, transport string) error {
 					took[way] = append(took[way], time.Since(start))
 				}
 			}
-		}
-		if call.name == "read" && transport == "stdio" {
-			r.DiskPerRead = (size(state) - before) / o.calls
 		}
 		for _, way := range ways {
 			slices.Sort(took[way])
