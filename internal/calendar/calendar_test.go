@@ -166,6 +166,14 @@ func TestDaysAgainstModel(t *testing.T) {
 		next, _ := at, all
 		for m := at.Month(); next.Month() == m; next = next.AddDate(0, 0, 1) {
 		}
+		given := time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)
+		german := strings.Fields("Sonntag Montag Dienstag Mittwoch Donnerstag Freitag Samstag")
+		later := func(days []time.Time) (out []time.Time) {
+			for _, d := range days {
+				out = append(out, daysFrom(d, 1, 8)[7])
+			}
+			return out
+		}
 		for words, want := range map[string][]string{
 			"on " + day.String():               texts(append([]time.Time{coming}, map[bool][]time.Time{true: {first(ahead[1:], is)}}[coming == today]...)...),
 			"this " + day.String():             texts(first(week(time.Monday, 0), is), coming),
@@ -186,6 +194,15 @@ func TestDaysAgainstModel(t *testing.T) {
 			fmt.Sprintf("vor %d Tagen", n):     texts(daysFrom(at, -1, n+1)[n]),
 			fmt.Sprintf("%d weeks ago", n):     texts(daysFrom(at, -1, 7*n+1)[7*n]),
 			"between today and the 9th of May": nil,
+			fmt.Sprintf("%d days after 24 December 2026", n):               texts(daysFrom(given, 1, n+1)[n]),
+			fmt.Sprintf("%d weeks before 24 December 2026", n):             texts(daysFrom(given, -1, 7*n+1)[7*n]),
+			"the " + day.String() + " after 24 December 2026":              texts(first(daysFrom(given, 1, 9)[1:], is)),
+			"the " + day.String() + " before 24 December 2026":             texts(first(daysFrom(given, -1, 9)[1:], is)),
+			"the last " + day.String() + " of February 2028":               texts(first(daysFrom(time.Date(2028, 2, 29, 0, 0, 0, 0, time.UTC), -1, 7), is)),
+			"the second " + day.String() + " of February 2028":             texts(first(daysFrom(time.Date(2028, 2, 8, 0, 0, 0, 0, time.UTC), 1, 7), is)),
+			"a week from next " + day.String():                             texts(later(append(in(1), first(ahead[1:], is)))...),
+			"der dritte " + german[day] + " im Februar 2028":               texts(first(daysFrom(time.Date(2028, 2, 15, 0, 0, 0, 0, time.UTC), 1, 7), is)),
+			"eine Woche nach dem letzten " + german[day] + " im März 2027": texts(later([]time.Time{first(daysFrom(time.Date(2027, 3, 31, 0, 0, 0, 0, time.UTC), -1, 7), is)})...),
 		} {
 			if want == nil {
 				continue
@@ -384,8 +401,12 @@ func TestTables(t *testing.T) {
 			switch names := r.names[e.value]; {
 			case e.value == "":
 				s = e.words[len(e.words)-1]
-			case e.value == "unit": // of which there are halves
-				s = strings.Join(names[slices.IndexFunc(names, func(n name) bool { return n.value == hour })].words, "")
+			case e.value == "unit": // of which there are halves, or in which days are counted
+				unit := hour
+				if r.action == "counted" {
+					unit = day
+				}
+				s = strings.Join(names[slices.IndexFunc(names, func(n name) bool { return n.value == unit })].words, "")
 			case !ok && len(names) > 0:
 				s = strings.Join(names[0].words, "")
 			case !ok:

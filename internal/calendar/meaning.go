@@ -160,8 +160,34 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 			return nil
 		}
 		return &n
+	case "counted": // so long before or behind a day
+		l, ok := length{}.add(v.n("n"), v.n("unit"), false)
+		switch {
+		case ok && l.seconds == 0 && v.n("unit") != night && nodes[0].part == 0:
+		case v.n("stay") > 0:
+			return nil // how long something is that begins then
+		default:
+			return &node{}
+		}
+		var days []int
+		for _, d := range nodes[0].days {
+			days = append(days, addMonths(d+sign*l.days, sign*l.months))
+		}
+		return dated(distinct(days), false)
+	case "beside": // the next such day of the week before or behind a day
+		var days []int
+		for _, d := range nodes[0].days {
+			from := d + sign
+			days = append(days, from+sign*((sign*(v.n("weekday")-int(date(from).Weekday()))+14)%7))
+		}
+		return dated(distinct(days), false)
+	case "of":
+		return p.of(v)
 	case "ahead":
-		l, _ := length{}.add(v.n("n"), v.n("unit"), false)
+		l, ok := length{}.add(v.n("n"), v.n("unit"), v.n("half") > 0)
+		if !ok {
+			return &node{}
+		}
 		if l.seconds == 0 {
 			return dated([]int{addMonths(today+sign*l.days, sign*l.months)}, false)
 		}
@@ -292,6 +318,43 @@ func (p *parser) monthDay(year, month, day int) (days []int) {
 		}
 	}
 	return days
+}
+
+// of is a day of a month: the first or the last one, or of a weekday that or another. Of a
+// month whose day is over it is the next such month's too.
+func (p *parser) of(v values) *node {
+	y, m, _ := date(p.now.day).Date()
+	first, step := dayOf(y, int(m), 1), 1
+	ahead, relative := v.get("ahead", 0)
+	year, certain := v.get("year", 0)
+	switch {
+	case relative:
+		first = addMonths(first, ahead)
+		certain = ahead > 0
+	case certain:
+		first = dayOf(year, v.n("month"), 1)
+	default:
+		first, step = dayOf(y, v.n("month"), 1), 12
+	}
+	n := max(v.n("day", "ordinal"), 1)
+	var days []int
+	for len(days) == 0 || !certain && days[len(days)-1] < p.now.day {
+		day, after := first+7*(n-1), addMonths(first, 1)
+		if v.n("last") > 0 {
+			day = after - 1
+			if w := v.n("weekday"); w > 0 {
+				day -= (int(date(day).Weekday()) - w%7 + 7) % 7
+			}
+		} else if w := v.n("weekday"); w > 0 {
+			day += (w - int(date(first).Weekday()) + 7) % 7
+		}
+		if n > 5 || day >= after {
+			return &node{} // there is none
+		}
+		days = append(days, day)
+		first = addMonths(first, step)
+	}
+	return dated(days, false)
 }
 
 // weekday is a day of the week (Monday is 1): the next to come or today; this
