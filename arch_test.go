@@ -134,7 +134,7 @@ var lattice = []layer{
 	{name: "test support: a collector", packages: []string{"internal/otlp/standin"}, outside: []string{"go.opentelemetry.io/proto/otlp/...", "google.golang.org/protobuf/..."}},
 	{name: "what contracts are made of", packages: []string{"internal/definitions"}, may: slices.Concat(words, []string{"policy", "gate", "contracts", "internal/mcp/upstream"})},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},
-	{name: "what the programs do alike", packages: []string{"internal/cli"}, may: []string{"internal/text"}, outside: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
+	{name: "what the programs do alike", packages: []string{"internal/cli"}, may: []string{"internal/text"}, outside: []string{"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "what an operator writes", packages: []string{"internal/config"},
 		may:     slices.Concat(below, []string{"internal/strictyaml", "internal/private", "internal/mcp/upstream", "internal/ask/...", "internal/memoryserver", "internal/otlp", "internal/cli"}),
 		outside: []string{"github.com/gofrs/flock"}},

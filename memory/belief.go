@@ -134,9 +134,6 @@ func (s *State) standing(id string, t upTo) Standing {
 		return Standing{Status: Unverified, Rule: RuleUnverified}
 	}
 	if sl := s.slots.get(p.Slot); sl != nil && !s.many(sl) {
-		if p.Gone && !s.gone(p, t) {
-			return s.heardWith(sl, t, id).standing(id)
-		}
 		return s.heard(sl, t).standing(id)
 	}
 	return s.corrected(p, alone(s.gone(p, t), s.statements(id, t)), t)
@@ -149,10 +146,10 @@ func (s *State) standing(id string, t upTo) Standing {
 func (s *State) corrected(p *Proposition, st Standing, t upTo) Standing {
 	for _, ed := range s.edgesAt(p.ID) {
 		by := s.propositions.get(ed.From)
-		if ed.Type != Supersedes || !ed.Active() || !t.has(ed.Decision) || by == nil || by.Gone || st.Status == Gone || st.Level > 0 {
+		if ed.Type != Supersedes || !ed.Active() || !t.has(ed.Decision) || by == nil || s.gone(by, t) || st.Status == Gone || st.Level > 0 {
 			continue
 		}
-		other := alone(by.Gone, s.statements(by.ID, t))
+		other := alone(false, s.statements(by.ID, t))
 		own, its := s.observations.get(st.By), s.observations.get(other.By)
 		switch {
 		case its == nil || own == nil || own.Level > 0 || positionOf(its).compare(positionOf(own)) <= 0:
@@ -164,8 +161,9 @@ func (s *State) corrected(p *Proposition, st Standing, t upTo) Standing {
 	return st
 }
 
-// gone reports whether a claim was erased by then. What it stood as before is told of itself,
-// without its words; everything else stands as it would without it, then too.
+// gone reports whether a claim was erased by then. Before, it moved others as any word does: what
+// stood then is told as it stood, without what was erased since. Its value is not known any more, and
+// is no other's: of one question no two claims have one.
 func (s *State) gone(p *Proposition, t upTo) bool {
 	return p.Gone && (t == 0 || t.has(s.closedBy("erased", s.edgesAt(p.ID))))
 }
@@ -179,10 +177,24 @@ func (s *State) closedBy(resolution string, edges []*Edge) (by string) {
 			by = ed.ResolvedBy
 		}
 	}
-	for n := s.head; by == "" && n > 0 && resolution == "erased"; n-- {
+	if by == "" && resolution == "erased" {
+		return s.newestErasure()
+	}
+	return by
+}
+
+// newestErasure is looked for once until something happens.
+func (s *State) newestErasure() (by string) {
+	if by = s.erasure; by != "" {
+		return by
+	}
+	for n := s.head; by == "" && n > 0; n-- {
 		if d := s.decision(n); d != nil && d.Tool == "operator."+CommandErase && d.Status == writ.Accepted {
 			by = decisionID(n)
 		}
+	}
+	if !s.isDraft {
+		s.erasure = by
 	}
 	return by
 }
@@ -212,12 +224,8 @@ const mostHeard = 100_000
 
 // heard is a question at a time, with all that was said of it. It is heard once
 // until something happens.
-func (s *State) heard(sl *Slot, t upTo) *hearing { return s.heardWith(sl, t, "") }
-
-// heardWith is that with the words on one claim that was erased later, "" for none. Its value
-// is not known any more, and is no other's.
-func (s *State) heardWith(sl *Slot, t upTo, told string) *hearing {
-	key := sl.ID + "@" + recordKey(uint64(t)) + told
+func (s *State) heard(sl *Slot, t upTo) *hearing {
+	key := sl.ID + "@" + recordKey(uint64(t))
 	if f := s.hearings[key]; f != nil {
 		return f
 	}
@@ -228,7 +236,7 @@ func (s *State) heardWith(sl *Slot, t upTo, told string) *hearing {
 		if !t.has(id) {
 			continue
 		}
-		words, gone := s.statements(id, t), p.Gone && id != told
+		words, gone := s.statements(id, t), s.gone(p, t)
 		st := s.corrected(p, alone(gone, words), t)
 		if f.alone[id] = st; st.Status == Reported && !many {
 			f.reported++

@@ -30,7 +30,7 @@ func plainly(s *State, sl *Slot, t upTo) map[string]string {
 		ed := s.edges.get(id)
 		p := s.propositions.get(ed.To)
 		gone := ed.ClosedAt != 0 && t.has(ed.ResolvedBy)
-		if ed.Type != Supports || p.Slot != sl.ID || p.Gone || gone || !t.has(ed.Decision) || !t.has(p.ID) || ed.Level < 2 {
+		if ed.Type != Supports || p.Slot != sl.ID || s.gone(p, t) || gone || !t.has(ed.Decision) || !t.has(p.ID) || ed.Level < 2 {
 			continue
 		}
 		w := plainWord{claim: p.ID, value: cmp.Or(s.valueKey(p), p.ID), level: ed.Level, side: ed.Side, also: ed.Also}

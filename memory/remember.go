@@ -141,18 +141,10 @@ func (j *judge) replace(p, old *Proposition, obs, value string) *refusal {
 		j.d.touch(old.Slot, old.ID)
 		j.d.add(Op{Edge: &Edge{ID: j.d.mint("edge"), Type: Supersedes, From: id, To: old.ID, RecordedAt: j.e.At, Decision: j.e.decision()}})
 	}
-	j.kept.ID = id
-	switch st := j.d.standing(id, 0); {
-	case st.Level > 0:
-		j.kept.Trust = st.Status
-	case j.d.observations.get(obs).Level > 0:
+	st, q := j.d.standing(id, 0), j.d.observations.get(obs)
+	if j.kept.ID, j.kept.Trust = id, st.Status; st.Level == 0 && q.Level > 0 {
 		j.advise("proposition.not_borne_out", id)
-		if p.Predicate == noteForm {
-			j.kept.Why += "; it names nobody it could be about"
-		} else {
-			j.kept.Why += ", which is kept as it stands, and not as the answer to " + strings.ReplaceAll(p.Predicate, "_", " ") +
-				": one sentence or record must name whom it is about, hold that word and say the value"
-		}
+		j.kept.Why += "; " + unborne(p, q)
 	}
 	if old != nil && old.ID != id && j.d.standing(old.ID, 0).Status == Established {
 		j.kept.Why += "; " + old.ID + " is shown beside it, as what you say this corrects"
@@ -190,6 +182,27 @@ func (j *judge) meant(name string, himself bool, obs string) (string, *refusal) 
 		typ = selfType
 	}
 	return j.newEntity(typ, Name{Observation: obs}), nil
+}
+
+// unborne says what the quote of a claim is worth that does not bear it out, which is not what the
+// claim is worth.
+func unborne(p *Proposition, quote *Observation) string {
+	out := "its quote " + quote.ID + " is " + string(trustOf(quote)) + " by itself, and "
+	if p.Predicate == noteForm {
+		return out + "names nobody it could be about"
+	}
+	return out + "does not answer " + strings.ReplaceAll(p.Predicate, "_", " ") + ": one sentence or record must name whom it is about, hold that word and say the value"
+}
+
+// Alone says of an unverified claim what remember said of its quote, which may be worth more by
+// itself; "" where it is not.
+func (r *Reader) Alone(v *View) string {
+	for _, id := range v.Observation {
+		if o := r.State.observations.get(id); v.Status == Unverified && o != nil && trustOf(o) != Unverified && o.Status == Ingested {
+			return unborne(r.State.propositions.get(v.ID), o)
+		}
+	}
+	return ""
 }
 
 // trustOf is what a quote is worth by itself.

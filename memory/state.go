@@ -45,6 +45,7 @@ type State struct {
 	// held statements.
 	hearings map[string]*hearing
 	held     int
+	erasure  string // the newest, "" where nobody looked for it
 	// fresh are the edges a draft made: indexes do not know them yet.
 	fresh []string
 }
@@ -174,7 +175,7 @@ func (s *State) Prepare(e *Event, value []byte) (commit func(), err error) {
 	}
 	return func() {
 		s.merge(d)
-		s.hearings, s.held = nil, 0
+		s.hearings, s.held, s.erasure = nil, 0, ""
 		s.index(e)
 		for _, t := range s.ix.tables() {
 			t.settle()

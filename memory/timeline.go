@@ -16,7 +16,7 @@ type Moment struct {
 	// happened when it happened, without its words.
 	What  string `json:"what"`
 	ID    string `json:"id"`
-	Other string `json:"other,omitempty"`
+	Other string `json:"other,omitempty"` // of a belief that is contested, who disputes it
 	State Status `json:"state,omitempty"`
 	Rule  Rule   `json:"rule_id,omitempty"`
 	Text  *Data  `json:"text,omitempty"`
@@ -122,7 +122,11 @@ func (r *Reader) beliefs(props []string, from, last uint64) (out []Moment) {
 			}
 			if st := s.standing(pid, upTo(n)); st.Status != was {
 				was = st.Status
-				out = append(out, Moment{Record: n, At: s.decision(n).At, What: "belief", ID: pid, State: st.Status, Rule: st.Rule, place: 3*len(props) + i}) // after what it rests on
+				m := Moment{Record: n, At: s.decision(n).At, What: "belief", ID: pid, State: st.Status, Rule: st.Rule, place: 3*len(props) + i} // after what it rests on
+				if len(st.Rivals) > 0 {
+					m.Other = st.Rivals[0]
+				}
+				out = append(out, m)
 			}
 		}
 	}

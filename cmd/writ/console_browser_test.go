@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -372,12 +373,15 @@ func TestConsoleBrowser(t *testing.T) {
 	b.looks("policy")
 
 	// A changed policy, replayed; one with a fault says where.
-	b.do(chromedp.Click(chromedp.CSS(`a[href="/policy/replay"]`)), chromedp.SetValue(chromedp.CSS("#policy"), "tools:\n  example/close_ticket: { efect: write }\n"), chromedp.Submit(chromedp.CSS("#policy")))
+	b.do(chromedp.Click(chromedp.CSS(`a[href="/policy/replay"]`)))
+	b.until(`document.readyState === "complete" && document.querySelector("#policy") !== null`)
+	b.do(chromedp.SetValue(chromedp.CSS("#policy"), "tools:\n  example/close_ticket: { efect: write }\n"), chromedp.Submit(chromedp.CSS("#policy")))
 	b.says("line 2, column 27:")
 	b.looks("replay-fault")
 	b.do(chromedp.SetValue(chromedp.CSS("#policy"), strings.Replace(string(text), "/id: { role: selector, collection: ticket, from: [output] }", "/id: { role: selector, from: [user] }", 1)), chromedp.Submit(chromedp.CSS("#policy")))
 	b.says("would come out otherwise")
 	b.says("Nothing was written, and nothing is in force by it.")
+	b.until(`[...document.querySelectorAll("th.call .act")].some(a => a.innerText.includes("INC-1042"))`)
 	b.looks("replay")
 
 	// What the log comes to, and what would end most questions.
@@ -508,26 +512,50 @@ func TestConsoleSwap(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS(".card button.no")))
 	b.says("You said no to ")
 
-	// An empty list fills by itself, and says on what an answer was given; one with something to read does not.
+	// A list fills by itself, and says on what an answer was given. Nothing moves of what somebody is
+	// about to press, and who cannot see it is told.
 	other := b.tab()
 	other.do(chromedp.Navigate(site + "/approvals"))
 	other.says("Nothing waits")
+	const signOut = `(() => { const r = document.querySelector(".who button").getBoundingClientRect(); return [r.x, r.y, document.activeElement.innerText].join() })()`
 	eval[bool](other, `(() => { document.querySelector(".who button").focus(); return true })()`)
-	asked := make(chan string)
+	aimed := eval[string](other, signOut)
+	asked, second := make(chan string), make(chan string)
 	go func() { asked <- closes("INC-2222") }()
 	b.until(`document.querySelector(".card pre.bytes")?.innerText.includes("INC-2222")`)
 	b.says("You said no to ")
-	other.says("What waits has changed") // nothing moves below who is about to press
-	if eval[bool](other, `document.body.innerText.includes("Nothing waits")`) {
-		t.Error("below the link to what waits it says that nothing does")
+	other.until(`document.querySelector("#stream[role=status]").innerText.includes("A new question waits") && document.title.startsWith("(1) ") && document.querySelector("h1").innerText.includes("1 waiting")`)
+	if got := eval[string](other, signOut); got != aimed || eval[bool](other, `document.body.innerText.includes("Nothing waits")`) {
+		t.Errorf("he aims at %s, and aimed at %s", got, aimed)
 	}
+
+	// Another one comes below the card in which somebody is typing.
+	const here = `(() => { const c = document.querySelector(".card"), r = c.querySelector("button.no").getBoundingClientRect(); return [c.id, r.x, r.y, document.activeElement === c.querySelector("summary")].join() })()`
+	other.alive()
+	eval[bool](other, `(() => { document.querySelector(".card summary").focus(); return true })()`)
+	aimed = eval[string](other, here)
+	go func() { second <- closes("INC-3333") }()
+	other.until(`document.querySelectorAll(".card").length === 2 && document.querySelectorAll(".card")[1].innerText.includes("INC-3333") && document.title.startsWith("(2) ")`)
+	if still := eval[[]bool](other, `[...document.querySelectorAll(".card")].map(c => c.querySelector("button.yes").ariaDisabled === "true")`); !slices.Equal(still, []bool{false, true}) {
+		t.Errorf("still are %v: what is new is, and what he reads is not", still)
+	}
+	if got := eval[string](other, here); got != aimed {
+		t.Errorf("he is at %s, and was at %s", got, aimed)
+	}
+	other.alive()
+	other.look("approvals-new")
 	other.do(chromedp.KeyEvent("r"))
 	other.until(`document.activeElement.matches("#stream a")`)
 	other.do(chromedp.KeyEvent("\r"))
-	other.alive()
+	other.until(`document.activeElement.matches(".card")`)
 	other.do(chromedp.Click(chromedp.CSS(".card button.no")))
 	b.until(`document.querySelector(".card.gone")`)
 	b.says("Refused: " + account() + " said no. What was decided")
+	other.until(`document.querySelectorAll(".card").length === 1`)
+	other.alive()
+	other.do(chromedp.Click(chromedp.CSS(".card button.no")))
+	b.until(`document.querySelectorAll(".card.gone").length === 2`)
+	<-second
 	<-asked
 	b.do(chromedp.Click(chromedp.CSS(".went a")))
 	b.until(`location.search.includes("session=s_") && document.querySelector("#rows .word").innerText === "refused"`)

@@ -185,21 +185,13 @@ func claimOf(x *memory.Reader, v *memory.View) console.Claim {
 		out.Beside, out.Others = "disputed by", v.Rivals[:min(len(v.Rivals), 10)]
 	case v.Denied > 0:
 		out.Note = fmt.Sprintf("%d other values are only reported", v.Denied)
-	case v.Status == memory.Unverified:
-		out.Note = alone(x, v)
+	default:
+		out.Note = x.Alone(v)
+	}
+	if !x.AsOf.IsZero() && v.Status != memory.Gone && erasedBy(x, v.ID) {
+		out.Note = strings.TrimPrefix(out.Note+"; its words were erased since", "; ")
 	}
 	return out
-}
-
-// alone says what the quote of a claim is worth by itself, which it does not bear out: the word
-// that remember answered.
-func alone(x *memory.Reader, v *memory.View) string {
-	for _, id := range v.Observation {
-		if rec, _ := x.Get(id); rec.Observation != nil && rec.Observation.Trust != memory.Unverified && rec.Observation.Status == memory.Ingested {
-			return fmt.Sprintf("its quote %s is %s by itself, as remember answered, and does not say this: one sentence or record must name whom it is about, hold the question's word and say the value", id, rec.Observation.Trust)
-		}
-	}
-	return ""
 }
 
 func question(x *memory.Reader, v *memory.View) string {
@@ -391,9 +383,11 @@ func beliefOf(x *memory.Reader, e *memory.Explanation, from uint64) *console.Bel
 	moments, more := x.Timeline(about, from, perStory)
 	for i := range moments {
 		t := &moments[i]
-		mo := console.Moment{At: t.At.Time(), What: strings.TrimSpace(t.ID + " " + happened[t.What] + " " + t.Other), Quote: textIn(t.Text), Word: string(t.State)}
+		mo := console.Moment{At: t.At.Time(), What: t.ID + " " + happened[t.What], Quote: textIn(t.Text), Word: string(t.State)}
 		if t.State != "" {
-			mo.Because = ruleWords(t.Rule)
+			mo.Because = stoodBecause(x, t)
+		} else if t.Other != "" {
+			mo.What += " " + t.Other
 		}
 		b.Timeline = append(b.Timeline, mo)
 	}

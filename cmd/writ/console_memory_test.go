@@ -97,7 +97,7 @@ func TestConsoleMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"obs_%d is reported by itself, as remember answered, and does not say this", "it is the later of two words that say otherwise, and of the lower level", "a later word of a lower level says otherwise"} {
+	for i, want := range []string{"its quote obs_%d is reported by itself, and does not answer phone: one sentence", "it is the later of two words that say otherwise, and of the lower level", "a later word of a lower level says otherwise"} {
 		b, err := mounted.Belief(ctx, "default", rows[i].ID, time.Time{}, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -107,6 +107,30 @@ func TestConsoleMemory(t *testing.T) {
 		}
 	}
 
+	// A dispute stays one in the timeline when who disputed is erased, and not a word of what he said.
+	bob, disputer := rows[2].ID, rows[1].ID
+	disputed := time.Now()
+	s.must(0, "memory", "erase", "--proposition", disputer, "--reason", "request", "--yes")
+	told, err := mounted.Belief(ctx, "default", bob, time.Time{}, 0)
+	if err != nil || told.Word != "established" {
+		t.Fatalf("%+v %v", told, err)
+	}
+	var stood []string
+	for _, mo := range told.Timeline {
+		if mo.Word != "" && strings.HasPrefix(mo.What, bob) {
+			stood = append(stood, mo.Word)
+		}
+		if strings.Contains(mo.What+mo.Because+mo.Quote, "0400") || mo.Word == "contested" && strings.HasPrefix(mo.What, bob) && !strings.HasSuffix(mo.Because, "; disputed by "+disputer+", erased since") {
+			t.Errorf("%+v", mo)
+		}
+	}
+	if want := []string{"established", "contested", "established"}; !slices.Equal(stood, want) {
+		t.Errorf("it stood as %v, want %v", stood, want)
+	}
+	if then, err := mounted.Belief(ctx, "default", bob, disputed, 0); err != nil || then.Word != "contested" || len(then.Values) != 1 || then.Values[0].Quote != "" || !strings.Contains(then.Values[0].Note, "erased since") {
+		t.Errorf("as of then: %+v %v", then, err)
+	}
+
 	s.must(0, "memory", "source", "add", "mail/read", "--class", "web")
 	s.must(0, "memory", "erase", "--proposition", "prop_2", "--reason", "request", "--yes")
 	all, err := mounted.Namespaces(ctx)
@@ -114,7 +138,7 @@ func TestConsoleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone, err := mounted.Made(ctx, "default", time.Time{}, 1, all[0].Records+1, "erasure")
-	if err != nil || len(gone) != 1 {
+	if err != nil || len(gone) != 2 {
 		t.Fatalf("%+v %v", gone, err)
 	}
 	b, err := mounted.Belief(ctx, "default", gone[0].ID, time.Time{}, 0)

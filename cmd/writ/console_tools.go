@@ -126,20 +126,18 @@ func (o *files) shownContract(ctx context.Context, g *gateway.Gateway, id string
 	}
 	cat, _ := g.Catalogue()
 	out := now.contractOf(cat, id)
-	if out == nil || out.Pin != "changed" {
-		return out, nil
+	if out == nil {
+		return nil, nil
 	}
 	// What was approved says more than what a contract that ships was made of.
 	server, name, _ := strings.Cut(id, "/")
-	was, err := gateway.NewRulesets(o.store).Pinned(ctx, o.store.Log(ctx, -lookedIn), server, out.Approved)
+	t := cat.Lookup(server, name)
+	was, err := o.wasApproved(ctx, t)
 	if was != nil {
-		out.Of, out.Unlike = "you approved", draft.Unlike(was, cat.Lookup(server, name).Raw)
+		out.Of, out.Unlike, out.Lines = "you approved", draft.Unlike(was, t.Raw), cli.Diff(indented(was, ""), out.Definition)
 	}
 	return out, err
 }
-
-// lookedIn is in how many of the newest records what was approved is looked for.
-const lookedIn = 8192
 
 func (o *files) contractOf(cat *gate.Catalogue, id string) *console.Contract {
 	server, name, _ := strings.Cut(id, "/")
@@ -306,11 +304,14 @@ func (o *files) shownPolicy(ctx context.Context, g *gateway.Gateway) (*console.P
 			out.Findings = append(out.Findings, console.Finding{Line: f.Line, Text: oneFinding(f)})
 		}
 	}
-	differs, disk := now.differs()
+	u := now.differs()
 	for _, k := range p.Grown {
-		out.Kept = append(out.Kept, console.Kept{Words: grownLine(k), By: k.By, At: k.At, Taken: disk != nil && !slices.ContainsFunc(disk.Grown, k.Same)})
+		out.Kept = append(out.Kept, console.Kept{Words: grownLine(k), By: k.By, At: k.At, Taken: u.disk != nil && !slices.ContainsFunc(u.disk.Grown, k.Same)})
 	}
-	out.Differs = strings.ToUpper(differs[:min(1, len(differs))]) + differs[min(1, len(differs)):]
+	out.Differs, out.Unlike = strings.ToUpper(u.says[:min(1, len(u.says))])+u.says[min(1, len(u.says)):], u.lines
+	if u.disk != nil && u.says != "" {
+		out.Disk = u.disk.Source
+	}
 	out.Takes = []string{"writ grown list" + now.meant(), "writ grown remove" + now.meant() + " NUMBER"}
 	return out, nil
 }

@@ -115,16 +115,17 @@ func (f *flags) having(ctx context.Context, file string) (out []policyHolder) {
 // takes has gateways put in force what was taken from their policy's file. Where more was
 // changed in one than that, nobody said that it is to be in force.
 func (f *flags) takes(ctx context.Context, all []policyHolder) error {
+	const counts = "it still counts at a gateway that runs"
 	reload := "writ reload"
 	if f.state != "" {
 		reload += " --state " + private.Quote(f.state)
 	}
 	for _, g := range all {
 		if g.differs {
-			return cli.Fail(cli.ExitConfig, reload, "it still counts at a gateway that runs, whose policy was changed beside it and not put in force")
+			return cli.Fail(cli.ExitConfig, reload, counts+", whose policy was changed beside it and not put in force")
 		}
-		if _, err := reloadAt(ctx, g.door); err != nil {
-			return cli.Fail(cli.ExitConfig, reload, "it still counts at a gateway that runs: %w", err)
+		if _, err := reloadAt(ctx, g.door, counts); err != nil {
+			return cli.Fail(cli.ExitConfig, reload, "%w", err)
 		}
 	}
 	return nil

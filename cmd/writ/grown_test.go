@@ -355,10 +355,13 @@ func TestGrownTakenBack(t *testing.T) {
 	beside("policy.yaml", growing+"# another\n")
 	remove(78, "taken back in the file: ", "it still counts at a gateway that runs", "try: writ reload --state")
 	page, _ = look("/policy", nil)
-	for _, want := range []string{"it has 1 line more and 2 lines less, which writ reload puts in force", "Taken back in the file: it counts until"} {
+	for _, want := range []string{"it has 1 line more and 2 lines less, which writ reload puts in force", "Taken back in the file: it counts until", "<ins><code># another</code></ins>", "replay the file</a>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("it does not say %s:\n%s", want, page)
 		}
+	}
+	if page, _ = look("/policy/replay", nil); !strings.Contains(page, "# another\n</textarea>") || !strings.Contains(page, "the file as it is now, which is not in force") {
+		t.Errorf("to be replayed stands there:\n%s", page)
 	}
 	if page, _ = look("/health", nil); !strings.Contains(page, "not what is in force") || strings.Contains(page, "close_ticket") {
 		t.Errorf("of what counts still it says:\n%s", page)
@@ -367,15 +370,29 @@ func TestGrownTakenBack(t *testing.T) {
 		t.Error("what is in force was changed by nobody")
 	}
 
-	// As it was in force, it is taken back at once.
+	// A gateway that cannot read its files again: what is said is of the line, and that the file was
+	// changed stands before it.
 	beside("policy.grown.yaml", "grown:\n  - "+line+"\n")
 	beside("policy.yaml", growing)
+	config, err := os.ReadFile(g.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside(filepath.Base(g.config), string(config)+"shadow: true\n")
+	remove(78, "taken back in the file: ", "it still counts at a gateway that runs: shadow changed, which takes a restart")
+	beside(filepath.Base(g.config), string(config))
+
+	// As it was in force, it is taken back at once.
+	beside("policy.grown.yaml", "grown:\n  - "+line+"\n")
 	remove(0, "taken back: ")
 	if passes() {
 		t.Error("it passes still")
 	}
 	if page, _ = look("/policy", nil); strings.Contains(page, `id="differs"`) || !strings.Contains(page, "Nothing was.") {
 		t.Errorf("after that:\n%s", page)
+	}
+	if page, _ = look("/audit", nil); strings.Count(page, "Another policy was put in force") != 2 || !strings.Contains(page, "<del><code>") || !strings.Contains(page, "example/search_tickets#") {
+		t.Errorf("of what was in force the page of the log says:\n%s", page)
 	}
 }
 

@@ -314,7 +314,7 @@ func (f *flags) askLearned(c *cobra.Command, file string, r *learn.Report) error
 		return nil
 	}
 	for _, door := range doors {
-		r, err := reloadAt(c.Context(), door)
+		r, err := reloadAt(c.Context(), door, "it is kept, and does not count yet at a gateway that runs")
 		if err != nil {
 			return err
 		}

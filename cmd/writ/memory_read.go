@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -232,8 +233,11 @@ func memoryTimeline() *cobra.Command {
 			return moments{memory.Notice, ms, more}, func(w io.Writer) {
 				for _, m := range ms {
 					fmt.Fprintf(w, "%s  dec_%d  %s %s", m.At, m.Record, m.What, m.ID)
-					when(w, m.Other != "", " %s", m.Other)
-					when(w, m.State != "", "  %s, because %s", m.State, ruleWords(m.Rule))
+					if m.State != "" {
+						fmt.Fprintf(w, "  %s, because %s", m.State, stoodBecause(x, &m))
+					} else {
+						when(w, m.Other != "", " %s", m.Other)
+					}
 					when(w, m.Text != nil && m.What == "value", "  in the agent's words:")
 					when(w, m.Text != nil, "  %s", quoted(m.Text, 200))
 					fmt.Fprintln(w)
@@ -284,6 +288,27 @@ func ruleWords(r memory.Rule) string {
 		return w + " (" + string(r) + ")"
 	}
 	return cli.OneLine(string(r), 80)
+}
+
+// stoodBecause says why a claim came to stand as a moment of its timeline says, and who disputed it,
+// who may be erased since.
+func stoodBecause(x *memory.Reader, m *memory.Moment) string {
+	out := ruleWords(m.Rule)
+	if m.Other != "" {
+		out += "; disputed by " + m.Other
+		if erasedBy(x, m.Other) {
+			out += ", erased since"
+		}
+	}
+	return out
+}
+
+// erasedBy reports whether a claim is erased by now, as of whatever time a memory is read.
+func erasedBy(x *memory.Reader, claim string) bool {
+	now := *x
+	now.AsOf = time.Time{}
+	v, ok := now.View(claim)
+	return ok && v.Status == memory.Gone
 }
 
 // abstentions says why there is no answer.

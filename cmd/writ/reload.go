@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -42,7 +41,7 @@ func reloadCommand() *cobra.Command {
 			}
 			all, failed := []reloaded{}, error(nil)
 			for _, door := range doors {
-				r, err := reloadAt(c.Context(), door)
+				r, err := reloadAt(c.Context(), door, "nothing was changed")
 				if failed = err; err != nil {
 					break
 				}
@@ -81,14 +80,15 @@ func (r *reloaded) print(w io.Writer) {
 	}
 }
 
-func reloadAt(ctx context.Context, door *http.Client) (r reloaded, err error) {
+// reloadAt has a gateway reload; so far is what holds as long as it does not.
+func reloadAt(ctx context.Context, door *http.Client, soFar string) (r reloaded, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if _, err := exchange(ctx, door, "POST /reload", "", nil, 1<<20, &r); err != nil {
 		return r, err
 	}
 	if r.Error != "" {
-		return r, cli.Fail(cli.ExitConfig, cli.OneLine(cmp.Or(r.Try, "writ check"), 200), "nothing was changed: %s", cli.Printable(r.Error))
+		return r, cli.Fail(cli.ExitConfig, cli.OneLine(cmp.Or(r.Try, "writ check"), 200), "%s: %s", soFar, cli.Printable(r.Error))
 	}
 	return r, nil
 }
@@ -135,32 +135,29 @@ func (o *files) policyFile() string {
 	return o.file
 }
 
-// differs says how the policy's file, with what was kept beside it, is otherwise than what is in
-// force, "" where it is the same; disk is what stands there, nil where that is no policy.
-func (o *files) differs() (says string, disk *policy.Policy) {
+// unlike is how a policy's file, with what was kept beside it, is otherwise than what is in force.
+type unlike struct {
+	says  string         // "" where it is the same
+	lines []cli.DiffLine // of what is in force, and of the file
+	disk  *policy.Policy // what stands there, nil where that is no policy
+}
+
+func (o *files) differs() (u unlike) {
 	if o.file == "" {
-		return "", nil
+		return u
 	}
 	disk, err := config.LoadPolicy(o.file)
-	switch {
-	case err != nil:
-		return "the policy's file cannot be put in force as it stands, and what was in force before still counts: writ check says why", nil
-	case disk.Digest == o.policy.Digest:
-		return "", disk
+	if err != nil {
+		u.says = "the policy's file cannot be put in force as it stands, and what was in force before still counts: writ check says why"
+		return u
 	}
-	more, less := 0, 0
-	lines := map[string]int{}
-	for line := range bytes.Lines(disk.Source) {
-		lines[string(bytes.TrimSpace(line))]++
+	if u.disk = disk; disk.Digest != o.policy.Digest {
+		u.lines = cli.Diff(o.policy.Source, disk.Source)
+		more, less := cli.Changed(u.lines)
+		u.says = fmt.Sprintf("the policy's file is not what is in force: it has %s more and %s less, which writ reload puts in force",
+			cli.Number(more, "line", "lines"), cli.Number(less, "line", "lines"))
 	}
-	for line := range bytes.Lines(o.policy.Source) {
-		lines[string(bytes.TrimSpace(line))]--
-	}
-	for _, n := range lines {
-		more, less = more+max(n, 0), less+max(-n, 0)
-	}
-	return fmt.Sprintf("the policy's file is not what is in force: it has %s more and %s less, which writ reload puts in force",
-		cli.Number(more, "line", "lines"), cli.Number(less, "line", "lines")), disk
+	return u
 }
 
 // setup is what of the files a gateway that runs can be given.

@@ -218,7 +218,7 @@ func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.Handle
 		s := gatewayStatus{PID: os.Getpid(), Version: readBuildInfo().String(), Config: o.config, UnderWay: g.Acting(), Faults: append([]string{}, failed(g)...), Near: g.Near()}
 		if now, err := o.inForce(r.Context()); err == nil {
 			s.Policy = now.policyFile()
-			s.Differs, _ = now.differs()
+			s.Differs = now.differs().says
 		}
 		cat, _ := g.Catalogue()
 		for _, t := range cat.Tools() {

@@ -19,6 +19,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -144,8 +145,9 @@ func toolsApprove() *cobra.Command {
 		Use:   "approve SERVER[/TOOL]",
 		Short: "Show a tool's definition and write its pin into the policy",
 		Long: "Show the definition a server publishes now and, once a person has read it, write its\n" +
-			"pin into the policy file. Nothing else in the file changes. A running gateway goes on\n" +
-			"with the policy it was started with.",
+			"pin into the policy file. Of one that was approved before, and that a recorded call was\n" +
+			"judged by, the lines are shown that differ. Nothing else in the file changes. A running\n" +
+			"gateway goes on with the policy it was started with.",
 		Args: exactly(1, "name a server, or one of its tools as SERVER/TOOL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := f.load()
@@ -192,7 +194,11 @@ func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) erro
 			continue
 		}
 		found++
-		if !toPin(t, near, out) {
+		was, err := o.wasApproved(c.Context(), t)
+		if err != nil {
+			return unreadable(err)
+		}
+		if !toPin(t, was, near, out) {
 			continue
 		}
 		if !yes && !agreed(in, out, "approve?") {
@@ -222,8 +228,9 @@ func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) erro
 	})
 }
 
-// toPin shows a tool's definition, or says why there is nothing to approve.
-func toPin(t *gate.Tool, near unlikeShipped, out io.Writer) bool {
+// toPin shows a tool's definition, or how it differs from the one that was approved, where that is
+// known; or says why there is nothing to approve.
+func toPin(t *gate.Tool, was []byte, near unlikeShipped, out io.Writer) bool {
 	id := cli.Printable(t.Server + "/" + t.Name)
 	switch {
 	case t.State == gate.Refused:
@@ -236,9 +243,16 @@ func toPin(t *gate.Tool, near unlikeShipped, out io.Writer) bool {
 		fmt.Fprintf(out, "%s: approved already\n", id)
 		return false
 	}
-	fmt.Fprintf(out, "%s\n  %s\n", id, cli.Printable(string(indented(t.Raw, "  "))))
-	if of, lines := near(t); of != "" {
-		fmt.Fprintf(out, "  %s was made of another definition:\n", of)
+	fmt.Fprintln(out, id)
+	of, lines := near(t)
+	if changed := cli.Diff(indented(was, ""), indented(t.Raw, "")); was != nil && len(changed) > 0 {
+		cli.PrintDiff(out, "  ", changed)
+		of, lines = "unlike the definition that you approved", draft.Unlike(was, t.Raw)
+	} else if fmt.Fprintf(out, "  %s\n", cli.Printable(string(indented(t.Raw, "  ")))); of != "" {
+		of += " was made of another definition"
+	}
+	if of != "" {
+		fmt.Fprintf(out, "  %s:\n", of)
 		for _, l := range lines {
 			fmt.Fprintf(out, "    %s\n", cli.Printable(l))
 		}
@@ -247,6 +261,18 @@ func toPin(t *gate.Tool, near unlikeShipped, out io.Writer) bool {
 	fmt.Fprintf(out, "  now  pin: %s\n", t.Pin)
 	return true
 }
+
+// wasApproved is the definition that the pin of a tool is of, nil where there is none, or where no
+// call among the newest records was judged by it.
+func (o *files) wasApproved(ctx context.Context, t *gate.Tool) ([]byte, error) {
+	if t.Contract == nil || t.Contract.Pin == "" || t.Contract.Pin == t.Pin {
+		return nil, nil
+	}
+	return gateway.NewRulesets(o.store).Pinned(ctx, o.store.Log(ctx, -lookedIn), t.Server, t.Contract.Pin)
+}
+
+// lookedIn is in how many of the newest records what was approved is looked for.
+const lookedIn = 8192
 
 // indented is a definition over several lines, each with a prefix but for the first.
 func indented(raw []byte, prefix string) []byte {

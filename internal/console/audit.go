@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/writ-project/writ/internal/story"
 )
 
 // check is the one check of the log that is under way, or was made last.
@@ -42,7 +44,20 @@ type auditPage struct {
 	Running bool
 	Filter  filter
 	Rows    *listing
+	Turns   []turn // of the newest Counted records
+	Policy  string // the SHA-256 of the one that the newest call was judged by
+	Counted int
+	Fault   string // why they are not known
 }
+
+// turn is one as the page shows it.
+type turn struct {
+	story.Turn
+	MoreLines int
+}
+
+// maxTurns bounds those of one page.
+const maxTurns = 10
 
 // audit searches the log: by a name, which leads to what it names, or by a filter.
 func (c *Console) audit(x *request) error {
@@ -67,10 +82,29 @@ func (c *Console) audit(x *request) error {
 		return err
 	}
 	p.Filter, p.Rows = l.Filter, l
+	if l.Live && l.Filter == (filter{}) {
+		c.turned(x.Context(), &p)
+	}
 	c.mu.Lock()
 	p.Check, p.Good, p.Running = c.check.state(), c.check.ok, c.check.running
 	c.mu.Unlock()
 	return c.show(x, http.StatusOK, "audit.html", "Audit", p)
+}
+
+// turned tells where calls came to be judged otherwise.
+func (c *Console) turned(ctx context.Context, p *auditPage) {
+	all, now, err := story.Turns(ctx, c.o.Log, maxCounted, maxTurns)
+	if p.Policy, p.Counted = now, maxCounted; err != nil {
+		p.Fault = err.Error()
+	}
+	for _, t := range all {
+		one := turn{Turn: t}
+		one.Lines, one.MoreLines = someLines(t.Lines)
+		for _, pins := range []*[]story.Pin{&one.Pinned, &one.Changed} {
+			*pins = (*pins)[:min(len(*pins), maxRules)]
+		}
+		p.Turns = append(p.Turns, one)
+	}
 }
 
 // verify begins a check of the whole log. It goes on when its page is left.

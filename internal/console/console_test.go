@@ -29,6 +29,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/story"
@@ -55,10 +56,14 @@ type rig struct {
 func (r *rig) tool() *Contract {
 	w, all := r.words, []string{r.words}
 	return &Contract{Tool: Tool{ID: w + "/" + w, Public: w, State: "closed", Why: w, Effect: all, Pin: "changed"}, Line: 1, Approved: w, Approve: []string{w}, Now: w,
-		Arguments: []Rule{{w, w, all, 2}}, Unnamed: all, Outputs: []Rule{{w, w, all, 0}}, Of: w, Unlike: all, Definition: []byte(w)}
+		Arguments: []Rule{{w, w, all, 2}}, Unnamed: all, Outputs: []Rule{{w, w, all, 0}}, Of: w, Unlike: all, Lines: unlike(w), Definition: []byte(w)}
 }
 
 func (r *rig) edge() Edge { return Edge{[]string{r.words}, []string{r.words}, []string{r.words}} }
+
+func unlike(w string) []cli.DiffLine {
+	return []cli.DiffLine{{N: 1, Text: w}, {Sign: "-", N: 2, Text: w, Gap: true}, {Sign: "+", N: 2, Text: w}}
+}
 
 // judged is what a policy comes to, or with a fault what is wrong with it.
 func (r *rig) judged(text string) *Replayed {
@@ -67,7 +72,7 @@ func (r *rig) judged(text string) *Replayed {
 		return &Replayed{Faults: []Fault{{1, 7, w}, {0, 0, w}}}
 	}
 	return &Replayed{Calls: 2, Redefined: 13, Sessions: 1, Before: Verdicts{2, 0, 0}, After: Verdicts{0, 1, 1}, Notes: []string{w},
-		Otherwise: []Difference{{one, 2, w, "accepted", "asked", "", w, false}, {one, 3, w, "accepted", "refused", w, w, true}}}
+		Otherwise: []Difference{{one, 2, w, "accepted", "asked", "", w, false, "", ""}, {one, 3, w, "accepted", "refused", w, w, true, "", ""}}}
 }
 
 // judge has a login judge a policy's text, and waits until that ended.
@@ -155,7 +160,7 @@ func newRig(t testing.TB) *rig {
 			return r.judged(string(text)), nil
 		},
 		Policy: func(context.Context) (*Policy, error) {
-			return &Policy{File: r.words, Digest: "00", Source: []byte("tools:\n# " + r.words), Findings: []Finding{{2, r.words}}, Kept: []Kept{{r.words, r.words, r.words, true}}, Differs: r.words, Takes: []string{r.words}}, nil
+			return &Policy{File: r.words, Digest: "00", Source: []byte("tools:\n# " + r.words), Findings: []Finding{{2, r.words}}, Kept: []Kept{{r.words, r.words, r.words, true}}, Differs: r.words, Unlike: unlike(r.words), Takes: []string{r.words}}, nil
 		},
 	})
 	return r
@@ -798,11 +803,11 @@ func TestSaidOnce(t *testing.T) {
 	cookie, _, _ := r.in()
 	const need = "call <code>a_&lt;b&gt;</code>; it&#39;s ` alone"
 	page := r.ask("GET", "/d/"+one+"/2", cookie, nil).Body.String()
-	if strings.Count(page, "s ` alone") != 1 || !strings.Contains(page, need) || strings.Contains(page, "rejected") || !strings.Contains(page, "refused (MISSING_PROVENANCE, provenance.unseen): <code>b</code>") {
+	if strings.Count(page, "s ` alone") != 1 || !strings.Contains(page, need) || strings.Contains(page, "rejected") || !strings.Contains(page, "It was refused: <code>b</code>") || !strings.Contains(page, "<bdi>MISSING_PROVENANCE</bdi>, <bdi>provenance.unseen</bdi>") {
 		t.Errorf("it says %s", page)
 	}
 	for _, path := range []string{"/", "/s/" + one} {
-		if page := r.ask("GET", path, cookie, nil).Body.String(); !strings.Contains(page, need) {
+		if page := r.ask("GET", path, cookie, nil).Body.String(); !strings.Contains(page, need) || !strings.Contains(page, `<code class="act" title="/x &#34;y-1234&#34;">`) {
 			t.Errorf("%s: %s", path, page)
 		}
 	}
@@ -1295,7 +1300,7 @@ func TestReplay(t *testing.T) {
 	<-over
 	send(other, otherForm, "fourth", http.StatusSeeOther)
 	fourth := <-jobs
-	fourth.end <- &Replayed{Otherwise: slices.Repeat([]Difference{{one, 2, "a/b", "accepted", "refused", "", "x", false}}, 5000), Faults: nil}
+	fourth.end <- &Replayed{Otherwise: slices.Repeat([]Difference{{one, 2, "a/b", "accepted", "refused", "", "x", false, "", ""}}, 5000), Faults: nil}
 	<-r.loggedInBy(other).replay.over
 	if got := page(other); strings.Count(got, "<tr>") != maxOtherwise+4 || !strings.Contains(got, "4800 more: <code>writ audit replay") {
 		t.Errorf("%d rows", strings.Count(got, "<tr>"))

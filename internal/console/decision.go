@@ -92,7 +92,8 @@ func (c *Console) decision(x *request) error {
 	p := decisionPage{Explained: d, Session: rec.Record.Session, Number: rec.N, Index: rec.Index}
 	brief := *d // what it says of each value stands beside that
 	if len(brief.Explanation) > 0 {
-		brief.Explanation = []string{strings.Replace(brief.Explanation[0], string(writ.Rejected), story.Word(d.Status, d.Reason), 1)}
+		_, of, _ := strings.Cut(brief.Explanation[0], ": ")
+		brief.Explanation = []string{came[story.Word(d.Status, d.Reason)] + of}
 	}
 	p.Lines = printedLines(func(b *strings.Builder) { brief.Print(b) })[skip:]
 	sent := len(d.Records) > 1
@@ -144,6 +145,9 @@ func (c *Console) decision(x *request) error {
 	}
 	return c.show(x, http.StatusOK, "decision.html", short(d.Tool, 60), p)
 }
+
+// came says in a sentence what a call came to; its codes stand below that.
+var came = map[string]string{"accepted": "It was accepted: ", "asked": "It was put to a person: ", "refused": "It was refused: "}
 
 // otherKind is where a record that a request names as a decision is told of, if it is another.
 func (c *Console) otherKind(x *request) (at string, other bool) {

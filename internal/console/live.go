@@ -43,7 +43,8 @@ type row struct {
 	// Act is the argument that names what it acts on, and Whole that with where it stands.
 	Act, Whole string
 
-	rec *audit.Record
+	rec    *audit.Record
+	values story.Values // of that, nil where they are to be read
 }
 
 // maxAct is how many characters of that argument a row shows.
@@ -344,7 +345,11 @@ func (c *Console) fill(ctx context.Context, rows []*row) {
 	}
 	names := c.o.Names(ctx)
 	for _, d := range rows {
-		t := story.Tell(ctx, bounded{c.o.Log}, d.rec)
+		values := d.values
+		if values == nil {
+			values = c.o.Log
+		}
+		t := story.Tell(ctx, bounded{values}, d.rec)
 		d.Missing, d.Name = few(t.Failures), names[d.Session]
 		if len(t.Value) > 0 {
 			d.Act, d.Whole = clip(string(t.Value), maxAct-1), short(t.Pointer+" "+string(t.Value), 2000)
@@ -352,8 +357,18 @@ func (c *Console) fill(ctx context.Context, rows []*row) {
 	}
 }
 
-// bounded is a log whose long values nobody reads for a row of a list.
-type bounded struct{ reader }
+// inHand are the values of a record that was read with them.
+type inHand struct{ audit.Item }
+
+func (h inHand) Value(_ context.Context, _ string, _ uint64, name string) ([]byte, error) {
+	if b, kept := h.Item.Value(name); kept {
+		return b, nil
+	}
+	return nil, audit.ErrNotFound
+}
+
+// bounded are values of which nobody reads long ones for a row of a list.
+type bounded struct{ story.Values }
 
 type reader = story.Log
 
@@ -362,7 +377,7 @@ const maxLacking = 64 << 10
 var errTooLong = errors.New("too long for a list")
 
 func (b bounded) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
-	v, err := b.reader.Value(ctx, session, n, name)
+	v, err := b.Values.Value(ctx, session, n, name)
 	line, rest, _ := bytes.Cut(v, []byte{'\n'})
 	if len(line) > maxLacking {
 		return nil, errTooLong

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/writ-project/writ/internal/cli"
 )
 
 // Policy is the policy that is in force: one text, with what was kept from answers behind it.
@@ -15,8 +17,10 @@ type Policy struct {
 	Source   []byte
 	Findings []Finding
 	Kept     []Kept
-	Differs  string   // how its file is otherwise than what is in force, "" where it is the same
-	Takes    []string // the lines of a terminal that take back what was kept, and put that in force
+	Differs  string         // how its file is otherwise than what is in force, "" where it is the same
+	Unlike   []cli.DiffLine // the lines by which it is
+	Disk     []byte         // what stands in it then
+	Takes    []string       // the lines of a terminal that take back what was kept, and put that in force
 }
 
 // Finding is what lint, or a server that is there, has to say of a line.
@@ -45,6 +49,7 @@ type policyPage struct {
 	Earlier, Later string
 	MoreFindings   int
 	MoreKept       int
+	MoreUnlike     int
 }
 
 type policyLine struct {
@@ -110,5 +115,16 @@ func (c *Console) policy(x *request) error {
 	p.MoreFindings, p.MoreKept = max(0, len(p.Findings)-maxRules), max(0, len(in.Kept)-maxKept)
 	p.Findings = p.Findings[:len(p.Findings)-p.MoreFindings]
 	p.Kept = in.Kept[:len(in.Kept)-p.MoreKept]
+	p.Unlike, p.MoreUnlike = someLines(in.Unlike)
 	return c.show(x, http.StatusOK, "policy.html", "Policy", p)
+}
+
+// someLines are the first of those by which two texts differ, and how many there are beside them.
+func someLines(all []cli.DiffLine) (out []cli.DiffLine, more int) {
+	for room := maxDrawn / 4; len(out) < min(len(all), maxRules) && room > 0; room -= len(out[len(out)-1].Text) {
+		l := all[len(out)]
+		l.Text = clip(l.Text, maxLine)
+		out = append(out, l)
+	}
+	return out, len(all) - len(out)
 }

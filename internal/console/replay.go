@@ -2,12 +2,15 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/writ-project/writ/audit"
 )
 
 // Replayed is what another policy's text comes to: its faults, or what it would have decided of
@@ -44,7 +47,12 @@ type Difference struct {
 	Was, Becomes  string // words of the console's palette
 	WasFor, IsFor string // reasons
 	Follows       bool   // another of its session did before, which may be why
+
+	Act, Whole string // as a row of a list has them
 }
+
+// ID names its decision.
+func (d Difference) ID() string { return fmt.Sprintf("%s/%d", d.Session, d.N) }
 
 // Bounds of a replay: the text of a policy, what is sent around it, and how long nobody may look
 // at one that is under way.
@@ -97,6 +105,7 @@ type replayPage struct {
 	Running       bool
 	Text          string
 	InForce       bool // it is what is in force
+	OfFile        bool // it is what stands in the file, and is not in force
 	Before, After *tally
 	Lines         map[int]string // those with faults
 	MoreFaults    int
@@ -130,8 +139,8 @@ func (c *Console) replayed(x *request) error {
 		if err != nil {
 			return err
 		}
-		if len(in.Source) <= maxDrawn {
-			p.Text, p.InForce = string(in.Source), true
+		if text := cmp.Or(string(in.Disk), string(in.Source)); len(text) <= maxDrawn {
+			p.Text, p.OfFile, p.InForce = text, len(in.Disk) > 0, len(in.Disk) == 0
 		}
 	}
 	if p.Replayed != nil {
@@ -231,6 +240,9 @@ func (c *Console) judge(ctx context.Context, t *replay, in *login) {
 			t.done, t.of = done, of
 			c.mu.Unlock()
 		})
+		if err == nil {
+			c.acted(ctx, r.Otherwise[:min(len(r.Otherwise), maxOtherwise)])
+		}
 		return err
 	})
 	c.mu.Lock()
@@ -246,6 +258,24 @@ func (c *Console) judge(ctx context.Context, t *replay, in *login) {
 		if ctx.Err() != nil {
 			t.fault = "It took longer than " + maxReplay.String() + ", or another took its place: writ audit replay takes its time."
 		}
+	}
+}
+
+// acted finds what calls acted on. Of a record that cannot be read, or was erased, nothing is told.
+func (c *Console) acted(ctx context.Context, calls []Difference) {
+	rows := make([]*row, len(calls))
+	for i := range calls {
+		rows[i] = &row{rec: &audit.Record{}}
+		for it, err := range c.o.Log.Read(ctx, calls[i].Session, calls[i].N) {
+			if rec, perr := audit.ParseRecord(it.Leaf); err == nil && perr == nil {
+				rows[i].rec = rec
+			}
+			break
+		}
+	}
+	c.fill(ctx, rows)
+	for i := range rows {
+		calls[i].Act, calls[i].Whole = rows[i].Act, rows[i].Whole
 	}
 }
 

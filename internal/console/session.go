@@ -44,15 +44,15 @@ type sessionPage struct {
 
 // moment is one record in the timeline.
 type moment struct {
-	N       uint64
-	Time    time.Time
-	Kind    string
-	Word    string
-	Title   string
-	Text    string
-	Link    string
-	Ended   string
-	Missing []writ.Failure
+	N     uint64
+	Time  time.Time
+	Kind  string
+	Word  string
+	Title string
+	Text  string
+	Link  string
+	Ended string
+	Call  *row // that it decided about, nil for another record
 }
 
 func (c *Console) session(x *request) error {
@@ -133,6 +133,13 @@ func (c *Console) session(x *request) error {
 		at[it.N] = len(p.Moments)
 		p.Moments = append(p.Moments, momentOf(r, called[it.N]))
 	}
+	var calls []*row
+	for _, m := range p.Moments {
+		if m.Call != nil {
+			calls = append(calls, m.Call)
+		}
+	}
+	c.fill(ctx, calls)
 	if p.First > 1 {
 		p.Earlier = fmt.Sprintf("/s/%s?from=%d", session, max(1, int64(p.First)-perSession))
 	}
@@ -161,10 +168,7 @@ func momentOf(r audit.ProvenRecord, d *story.Explained) moment {
 	switch {
 	case d != nil:
 		m.Word, m.Text = word(&d.Line, false)
-		m.Title, m.Link = d.Tool, "/d/"+d.ID
-		if d.Record != nil {
-			m.Missing = few(d.Record.Failures)
-		}
+		m.Call = &row{Line: d.Line, Session: r.Record.Session, N: r.N, rec: r.Record, values: inHand{r.Item}}
 	case r.Record.Kind == "turn":
 		m.Title, m.Link = "What was typed", link(story.EvidenceOf(r.Record))
 		if b, kept := r.Value("turn"); kept {
@@ -476,7 +480,7 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *grap
 	}
 	for _, at := range hanging {
 		r := &g.Right[at[0]].Rows[at[1]]
-		x, y := rightX-150, r.Y+rowH/2+18
+		x, y := rightX-150, r.Y+rowH/2+6 // what the next value rests on stands below it
 		g.Edges = append(g.Edges, edge{Class: "hangs", Hangs: true, X: x, Y: y, Path: fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x, y, x+60, y, rightX-70, r.Y+rowH/2, rightX, r.Y+rowH/2)})
 		words = append(words, g.Right[at[0]].Title+" "+r.Full+", which was refused, came from nothing")
 	}

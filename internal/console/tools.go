@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/writ-project/writ/internal/cli"
 )
 
 // Server is a server of the gateway, as it is in force. What it wrote is a stranger's.
@@ -43,6 +45,7 @@ type Contract struct {
 	// was approved, or that a contract was made of that ships for nearly this.
 	Of         string
 	Unlike     []string
+	Lines      []cli.DiffLine // of both, where it is known how the approved one was
 	Definition []byte
 	Drafted    []byte // lines to begin one with, where there is none
 }
@@ -248,10 +251,12 @@ type contractPage struct {
 	*Contract
 	Calls   *tally
 	Counted int64
-	Cut     bool     // of the definition
-	Left    int      // arguments and outputs that have no room
-	Learned *Learned // nil where nobody asked
-	Others  int      // edges that have no room
+	Cut     bool // of the definition
+	// MoreLines are those of the difference that have no room.
+	MoreLines int
+	Left      int      // arguments and outputs that have no room
+	Learned   *Learned // nil where nobody asked
+	Others    int      // edges that have no room
 }
 
 func (c *Console) contract(x *request) error {
@@ -282,6 +287,7 @@ func (c *Console) contract(x *request) error {
 		room -= len(t.Unlike[i])
 	}
 	t.Drafted, _ = upTo(t.Drafted)
+	t.Lines, p.MoreLines = someLines(t.Lines)
 	if x.URL.Query().Has("learned") {
 		if p.Learned, err = c.o.Learned(x.Context(), t.ID); err != nil {
 			return err

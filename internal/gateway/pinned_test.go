@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +30,51 @@ func (b *blobs) Blob(_ context.Context, name audit.Digest) ([]byte, error) {
 		return v, nil
 	}
 	return nil, audit.ErrNotFound
+}
+
+// TestTurns: a call is told that was the first to be judged by another policy or other definitions,
+// with the pins of both; of many the newest.
+func TestTurns(t *testing.T) {
+	store := &blobs{all: map[audit.Digest][]byte{}}
+	def := func(says string) gate.Definition {
+		return gate.Definition{Server: "a", Kind: gate.ToolKind, Raw: []byte(`{"name":"act","description":"` + says + `","inputSchema":{"type":"object"}}`)}
+	}
+	var records []audit.Item
+	for _, by := range []struct{ policy, says string }{
+		{"tools: {}\n", "old"}, {"tools: {}\n", "old"}, {"tools: { a/act: { effect: read, pin: " + gate.PinOf("a", def("old").Raw) + " } }\n", "old"}, {"tools: {}\n", "new"}, {"no policy", "new"},
+	} {
+		rules := &statedRules{Policy: store.put([]byte(by.policy)), Definitions: store.put(encodeDefinitions([]gate.Definition{def(by.says)})), Engine: Engine, Version: formRules}
+		data := decisionData{Method: "call", Rules: store.put(mustJSON(rules)), Status: "accepted", Effect: []string{"read"}}
+		e, err := audit.Seal(audit.Record{Kind: audit.KindDecision, Session: "s_aaaaaaaaaaaaaaaa", N: uint64(len(records) + 1), Time: time.Unix(1e9, 0).UTC(), Data: data.append(nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, audit.Item{Leaf: e.Leaf()})
+	}
+	told := func(most int) (out []string) {
+		turns, err := NewRulesets(store).Turns(t.Context(), func(yield func(audit.Item, error) bool) {
+			for _, it := range records {
+				if !yield(it, nil) {
+					return
+				}
+			}
+		}, most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is := strings.NewReplacer(gate.PinOf("a", def("old").Raw), "old", gate.PinOf("a", def("new").Raw), "new")
+		for _, u := range turns {
+			out = append(out, is.Replace(fmt.Sprint(u.N, " ", len(u.Policy), " ", u.Pins, " ", u.Listed)))
+		}
+		return out
+	}
+	want := []string{"1 10 map[] map[a/act:old]", "3 113 map[a/act:old] map[a/act:old]", "4 10 map[] map[a/act:new]", "5 9 map[] map[a/act:new]"}
+	if got := told(9); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := told(2); !slices.Equal(got, want[2:]) {
+		t.Errorf("of two: %q", got)
+	}
 }
 
 // TestPinned: the definition that a pin is of is found where a call was judged by a list with it,

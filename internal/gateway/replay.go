@@ -425,22 +425,11 @@ func (rs *Rulesets) ownOf(ctx context.Context, hex string) (*recordedOwn, error)
 // records was judged, of so many rulesets as are held at once; nil for none.
 func (rs *Rulesets) Pinned(ctx context.Context, records iter.Seq2[audit.Item, error], server, pin string) ([]byte, error) {
 	var named []string // rules, by when they were named last
-	for it, err := range records {
-		if err != nil {
-			return nil, err
-		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err != nil {
-			return nil, err
-		}
-		if rec.Kind != audit.KindDecision {
-			continue
-		}
-		d, err := readDecision(rec.Data)
-		if err != nil || d.Rules == "" || len(named) > 0 && named[len(named)-1] == d.Rules {
-			continue
-		}
-		named = append(slices.DeleteFunc(named, func(r string) bool { return r == d.Rules }), d.Rules)
+	err := turns(records, func(_ *audit.Record, rules string) {
+		named = append(slices.DeleteFunc(named, func(r string) bool { return r == rules }), rules)
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.Reverse(named)
 	for _, rules := range named[:min(len(named), maxRulesets)] {
@@ -448,11 +437,7 @@ func (rs *Rulesets) Pinned(ctx context.Context, records iter.Seq2[audit.Item, er
 		if err != nil {
 			return nil, err
 		}
-		defs, err := rs.blob(ctx, s.Definitions)
-		if err != nil {
-			return nil, err
-		}
-		all, err := decodeDefinitions(defs)
+		all, err := rs.listed(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -463,6 +448,94 @@ func (rs *Rulesets) Pinned(ctx context.Context, records iter.Seq2[audit.Item, er
 		}
 	}
 	return nil, nil
+}
+
+// turns tells of each decision that was judged by other rules than the one before it.
+func turns(records iter.Seq2[audit.Item, error], f func(rec *audit.Record, rules string)) error {
+	last := ""
+	for it, err := range records {
+		if err != nil {
+			return err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return err
+		}
+		if rec.Kind != audit.KindDecision {
+			continue
+		}
+		if d, err := readDecision(rec.Data); err == nil && d.Rules != "" && d.Rules != last {
+			last = d.Rules
+			f(rec, last)
+		}
+	}
+	return nil
+}
+
+// listed are the definitions that calls were judged by.
+func (rs *Rulesets) listed(ctx context.Context, s *statedRules) ([]gate.Definition, error) {
+	b, err := rs.blob(ctx, s.Definitions)
+	if err != nil {
+		return nil, err
+	}
+	return decodeDefinitions(b)
+}
+
+// Turn is a call from which on calls were judged by other rules than those before it.
+type Turn struct {
+	Session string
+	N       uint64
+	Time    time.Time
+	Policy  []byte            // its text
+	Digest  string            // the SHA-256 of that
+	Pins    map[string]string // that the policy has, by tools
+	Listed  map[string]string // the pins of what servers listed, by tools
+}
+
+// Turns are the newest so many of those among records, in their order. Of the first nothing is
+// known that was before.
+func (rs *Rulesets) Turns(ctx context.Context, records iter.Seq2[audit.Item, error], most int) (out []Turn, err error) {
+	var named []string
+	err = turns(records, func(rec *audit.Record, rules string) {
+		out, named = append(out, Turn{Session: rec.Session, N: rec.N, Time: rec.Time}), append(named, rules)
+	})
+	if err != nil {
+		return nil, err
+	}
+	left := max(0, len(out)-most)
+	out, named = out[left:], named[left:]
+	read := map[string]Turn{}
+	for i, rules := range named {
+		t, known := read[rules]
+		if !known {
+			s, err := rs.readRules(ctx, rules)
+			if err != nil {
+				return nil, err
+			}
+			if t.Policy, err = rs.blob(ctx, s.Policy); err != nil {
+				return nil, err
+			}
+			all, err := rs.listed(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			t.Digest, t.Pins, t.Listed = s.Policy, map[string]string{}, map[string]string{}
+			if p, _ := policy.Parse("recorded policy", t.Policy); p != nil {
+				for id, c := range p.Contracts {
+					t.Pins[id] = c.Pin
+				}
+			}
+			for _, d := range all {
+				if name, ok := strictjson.Of(d.Raw).Get("name").Text(); ok && d.Kind == gate.ToolKind {
+					t.Listed[d.Server+"/"+name] = gate.PinOf(d.Server, d.Raw)
+				}
+			}
+			read[rules] = t
+		}
+		t.Session, t.N, t.Time = out[i].Session, out[i].N, out[i].Time
+		out[i] = t
+	}
+	return out, nil
 }
 
 func (rs *Rulesets) rulesetOf(ctx context.Context, rules, catalogue string) (*ruleset, error) {

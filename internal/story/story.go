@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -281,8 +283,16 @@ func (d *Explained) Print(w io.Writer) {
 	}
 }
 
+// Told is what a list tells of a decision.
+type Told = gateway.Told
+
+// Values are those of records.
+type Values interface {
+	Value(ctx context.Context, session string, n uint64, name string) ([]byte, error)
+}
+
 // Tell is what a list tells of the record of a decision: nothing where that was erased.
-func Tell(ctx context.Context, log Log, rec *audit.Record) gateway.Told {
+func Tell(ctx context.Context, log Values, rec *audit.Record) Told {
 	return gateway.Tell(ctx, log, rec)
 }
 
@@ -310,6 +320,55 @@ func Labels(ctx context.Context, log Log) func(call *audit.Record, pointer strin
 		label, err := rules.LabelAt(ctx, call, pointer)
 		return label, err == nil
 	}
+}
+
+// Turn is where calls came to be judged otherwise than before: by another text of the policy, by
+// other pins of it, or by other definitions of the tools that servers list.
+type Turn struct {
+	ID      string // of the first decision
+	Time    time.Time
+	Was, Is string         // the SHA-256 of the policy's text
+	Lines   []cli.DiffLine // of both texts
+	// Pinned and Changed are tools, each with the pin that it has now: by the policy, "" for none
+	// any more, and of its definition.
+	Pinned, Changed []Pin
+}
+
+// Pin is a tool's.
+type Pin struct{ Tool, Pin string }
+
+// Turns are those among so many of the newest records, at most so many, the newest first; and the
+// SHA-256 of the policy that the newest call was judged by, "" where there was none.
+func Turns(ctx context.Context, log Log, records int64, most int) (out []Turn, now string, err error) {
+	all, err := gateway.NewRulesets(log).Turns(ctx, log.Log(ctx, -records), most+1)
+	listed := map[string]string{} // a server that is not there for a while changed nothing
+	for i, t := range all {
+		turn := Turn{ID: fmt.Sprintf("%s/%d", t.Session, t.N), Time: t.Time, Is: t.Digest}
+		for _, tool := range slices.Sorted(maps.Keys(t.Listed)) {
+			if was, known := listed[tool]; known && was != t.Listed[tool] {
+				turn.Changed = append(turn.Changed, Pin{tool, t.Listed[tool]})
+			}
+		}
+		maps.Copy(listed, t.Listed)
+		if now = t.Digest; i == 0 {
+			continue
+		}
+		was := all[i-1]
+		if turn.Was = was.Digest; turn.Was != turn.Is {
+			turn.Lines = cli.Diff(was.Policy, t.Policy)
+			both := maps.Clone(was.Pins)
+			maps.Copy(both, t.Pins)
+			for _, tool := range slices.Sorted(maps.Keys(both)) {
+				if was.Pins[tool] != t.Pins[tool] {
+					turn.Pinned = append(turn.Pinned, Pin{tool, t.Pins[tool]})
+				}
+			}
+		}
+		if turn.Was != turn.Is || len(turn.Changed) > 0 {
+			out = append([]Turn{turn}, out...)
+		}
+	}
+	return out, now, err
 }
 
 // EvidenceOf is the number under which a record is evidence in its session, 0 where it is

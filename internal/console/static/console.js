@@ -81,6 +81,7 @@
   };
 
   const became = (at, what) => {
+    if (at.firstChild && at.firstChild.data === what.says) return;
     at.replaceChildren(what.says);
     if (!what.to) return;
     const to = document.createElement("a");
@@ -89,39 +90,91 @@
     at.append(" ", to);
   };
 
+  // What the page says of its cards, with what leads on: once.
+  let said = "";
+  const saying = (links) => {
+    if (said === (said = links.join())) return;
+    calm = links.flatMap(([text, to]) => {
+      const a = document.createElement("a");
+      a.href = to;
+      a.textContent = text;
+      return [a, " "];
+    });
+    stream.replaceChildren(...calm);
+  };
+  const tell = () => {
+    const here = document.querySelectorAll(".card:not(.gone)").length, links = [];
+    fresh = fresh.filter((card) => !card.classList.contains("gone") && !card.contains(document.activeElement));
+    if (fresh.length) links.push([fresh.length === 1 ? "A new question waits: go to it." : `${fresh.length} new questions wait: go to the first.`, "#" + fresh[0].id]);
+    if (waiting().length > here) links.push(["More wait: show them.", "/approvals"]);
+    else if ($(".card.gone")) links.push(["What waits has changed: show it.", "/approvals"]);
+    saying(links);
+  };
+
   // Cards stay where they are: what an agent does must not change what a click is about to hit.
+  // One that waits no more says what became of it.
+  const known = {}, waiting = () => stream.dataset.ids.split(" ").filter(Boolean);
+  let fresh = []; // cards that came, and nobody went to yet
+  const settle = (ids) => {
+    stream.dataset.ids = ids;
+    for (const card of document.querySelectorAll(".card")) {
+      const id = card.id.slice(2);
+      if (waiting().includes(id)) continue;
+      let went = card.querySelector(".went");
+      if (!went) {
+        card.classList.add("gone");
+        for (const e of card.querySelectorAll("input, button")) e.disabled = true;
+        went = document.createElement("p");
+        went.className = "went";
+        card.querySelector(".buttons").append(went);
+      }
+      became(went, known[id] || { says: "It waits no more." });
+    }
+    if (waiting().length && $(".empty")) $(".empty").hidden = true;
+  };
+
+  // A new card comes below the others. The server makes it, as it makes the page.
+  const maxCards = 60;
+  let asking = false, late = false;
+  const more = () => {
+    if (late = asking) return;
+    asking = true;
+    const page = new XMLHttpRequest();
+    page.responseType = "document";
+    page.open("GET", "/approvals?again");
+    page.addEventListener("loadend", () => {
+      asking = false;
+      const from = page.status === 200 && page.response && page.response.querySelector("#stream[data-ids]");
+      if (!from) { saying([["What waits has changed: show it.", "/approvals"]]); return; }
+      for (const came of page.response.querySelectorAll(".card")) {
+        if (document.getElementById(came.id) || document.querySelectorAll(".card").length >= maxCards) continue;
+        const card = document.importNode(came, true);
+        card.classList.add("new");
+        hold(card);
+        $("#cards").append(card);
+        fresh.push(card);
+      }
+      settle(from.dataset.ids);
+      tell();
+      if (late) more();
+    });
+    page.send();
+  };
+  if ($("#cards")) $("#cards").addEventListener("focusin", tell);
+
   const waits = (w) => {
-    const count = $("#waiting"), ids = w.ids || [];
-    count.hidden = w.count === 0;
-    count.firstElementChild.textContent = w.count;
+    for (const count of document.querySelectorAll(".count")) {
+      count.hidden = w.count === 0;
+      count.firstElementChild.textContent = w.count;
+    }
+    document.title = (w.count ? `(${w.count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
     if (!stream || stream.dataset.ids === undefined) return;
     for (const held of document.querySelectorAll(".card .held")) held.classList.toggle("over", (w.over || []).includes(held.closest(".card").id.slice(2)));
-    if (ids.join(" ") === stream.dataset.ids) return;
-    const cards = document.querySelectorAll(".card");
-    // An empty list fills by itself, unless somebody is about to press something else.
-    if (!cards.length && ids.length && [document.body, $("main")].includes(document.activeElement)) { again(); return; }
-    for (const card of cards) {
-      const id = card.id.slice(2), what = (w.gone || {})[id];
-      if (ids.includes(id)) continue;
-      if (card.classList.contains("gone")) { // it is known by now what became of it
-        if (what) became(card.querySelector(".went"), what);
-        continue;
-      }
-      card.classList.add("gone");
-      for (const e of card.querySelectorAll("input, button")) e.disabled = true;
-      const gone = document.createElement("p");
-      gone.className = "went";
-      became(gone, what || { says: "It waits no more." });
-      card.querySelector(".buttons").append(gone);
-    }
-    const none = $(".empty");
-    if (none && ids.length) none.hidden = true;
-    if (stream.querySelector("a")) return;
-    const show = document.createElement("a");
-    show.href = "/approvals";
-    show.textContent = "What waits has changed: show it";
-    stream.replaceChildren(show);
-    calm = [show];
+    Object.assign(known, w.gone || {});
+    const ids = w.ids || [], there = waiting();
+    if (asking || ids.some((id) => !there.includes(id))) { more(); return; }
+    settle(ids.join(" "));
+    if ($(".card.gone") || said) tell();
   };
 
   const told = (name, f) => source.addEventListener(name, (e) => {
@@ -175,17 +228,20 @@
 
   // Who says yes has seen to what: a click that was on its way when a card came up is not his
   // answer to it. The style holds the buttons still as long, also before this runs.
-  let since = 0, still = 0;
-  const shown = () => {
-    since = performance.now();
-    const buttons = document.querySelectorAll(".card button");
+  const since = new WeakMap();
+  const hold = (card) => {
+    const buttons = card.querySelectorAll("button"), now = performance.now();
+    since.set(card, now);
     for (const b of buttons) b.setAttribute("aria-disabled", "true");
-    clearTimeout(still);
-    still = setTimeout(() => { for (const b of buttons) b.removeAttribute("aria-disabled"); }, 1000);
+    setTimeout(() => {
+      if (since.get(card) === now) for (const b of buttons) b.removeAttribute("aria-disabled");
+    }, 1000);
   };
+  const shown = () => document.querySelectorAll(".card").forEach(hold);
   const early = (e) => {
-    if (!e.target.closest(".card form") || e.type === "click" && !e.target.closest("button")) return;
-    if (document.hidden || e.timeStamp - since < 700) { e.preventDefault(); e.stopPropagation(); }
+    const form = e.target.closest(".card form");
+    if (!form || e.type === "click" && !e.target.closest("button")) return;
+    if (document.hidden || e.timeStamp - since.get(form.closest(".card")) < 700) { e.preventDefault(); e.stopPropagation(); }
   };
   shown();
   addEventListener("pageshow", shown);
