@@ -3,6 +3,7 @@ package certificate
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -456,12 +457,31 @@ func (s *Session) somehow(in Call, sent strictjson.Value) bool {
 	if err != nil {
 		return false
 	}
-	// Of each value the traces that hold by themselves, and then all their combinations.
+	// Of each value a trace that holds by itself; mostly these hold together.
+	holds := func(i int, l *leaf, t gate.Trace) bool {
+		rec.Traces[i] = t
+		l.open = false
+		return s.trace(c, l) == ""
+	}
+	for i, l := range c.leaves {
+		any := false
+		for t := range s.traces(l) {
+			if any = holds(i, l, t); any {
+				break
+			}
+		}
+		if !any {
+			return false
+		}
+	}
+	if s.Verify(in) == nil {
+		return true
+	}
+	// Else all of them, in all their combinations.
 	options := make([][]gate.Trace, len(c.leaves))
 	for i, l := range c.leaves {
-		for _, t := range s.traces(l) {
-			rec.Traces[i] = t
-			if l.open = false; s.trace(c, l) == "" {
+		for t := range s.traces(l) {
+			if holds(i, l, t) {
 				options[i] = append(options[i], t)
 			}
 		}
@@ -480,11 +500,19 @@ func (s *Session) somehow(in Call, sent strictjson.Value) bool {
 }
 
 // traces are all that a value could rest on.
-func (s *Session) traces(l *leaf) (out []gate.Trace) {
+func (s *Session) traces(l *leaf) iter.Seq[gate.Trace] {
+	return func(yield func(gate.Trace) bool) { s.eachTrace(l, yield) }
+}
+
+func (s *Session) eachTrace(l *leaf, yield func(gate.Trace) bool) {
+	enough := false
 	add := func(rule string, label writ.Label, refs ...gate.Ref) {
+		if enough {
+			return
+		}
 		t := *l.Trace
 		t.Rule, t.Label, t.Evidence, t.Contested = rule, label, slices.Clone(refs), false
-		out = append(out, t)
+		enough = !yield(t)
 	}
 	add("const", writ.Operator)
 	add("local", writ.Model)
@@ -587,7 +615,6 @@ func (s *Session) traces(l *leaf) (out []gate.Trace) {
 			}
 		}
 	}
-	return out
 }
 
 // readings yields what the atoms of a free text could rest on: of each a quote, or a
