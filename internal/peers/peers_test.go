@@ -39,6 +39,13 @@ const patience = 2 * time.Minute
 var binary string
 
 func TestMain(m *testing.M) {
+	if endpoint := os.Getenv(callerEnv); endpoint != "" {
+		if err := runCaller(endpoint); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(func() int {
 		if binary = os.Getenv("WRIT_BINARY"); binary != "" || os.Getenv("WRIT_PEERS") == "" && os.Getenv("WRIT_SERVERS") == "" {
 			return m.Run()

@@ -1,10 +1,11 @@
 package peers
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +16,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/contracts"
 	"github.com/writ-project/writ/policy"
 )
@@ -270,9 +273,12 @@ func (w *shipped) steps(t *testing.T, session string) (n tally) {
 		gateway := exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--config", "writ.yaml")
 		gateway.Dir, gateway.Env = w.dir, w.env()
 		start(t, gateway, listening) // ends it by a signal
-		if out, err := w.writ(t, "session", "new", session).CombinedOutput(); err != nil {
+		out, err := w.writ(t, "session", "new", session).CombinedOutput()
+		endpoint := regexp.MustCompile(`http://\S+/mcp/s/\S+`).Find(out)
+		if err != nil || endpoint == nil {
 			t.Fatalf("writ session new: %v\n%s", err, out)
 		}
+		agent := startCaller(t, string(endpoint))
 		for i, line := range strings.Split(w.script, "\n") {
 			word, rest, _ := strings.Cut(w.vars.Replace(strings.TrimSpace(line)), " ")
 			tool, args, _ := strings.Cut(rest, " ")
@@ -285,7 +291,7 @@ func (w *shipped) steps(t *testing.T, session string) (n tally) {
 				}
 				continue
 			}
-			verdict, said := w.called(t, session, tool, args)
+			verdict, said := agent.call(t, tool, args)
 			attack := word == "not" && (verdict == "ask" || verdict == "refused")
 			if verdict == "ask" {
 				q := w.asked(t)
@@ -302,7 +308,7 @@ func (w *shipped) steps(t *testing.T, session string) (n tally) {
 			case verdict == "ask" && (word == "ask" || w.drafted && word == "pass"):
 				n["ask"]++
 				if w.drafted {
-					if verdict, said = w.called(t, session, tool, args); verdict != "pass" {
+					if verdict, said = agent.call(t, tool, args); verdict != "pass" {
 						t.Errorf("%d: %s: after a yes: %s\n%s", i+1, line, verdict, said)
 					}
 				}
@@ -315,18 +321,88 @@ func (w *shipped) steps(t *testing.T, session string) (n tally) {
 	return n
 }
 
-func (w *shipped) called(t *testing.T, session, tool, args string) (verdict string, said []byte) {
-	cmd := w.writ(t, "call", "--session", session, tool, args)
-	said, _ = cmd.CombinedOutput() // the exit code says it
-	switch code := cmd.ProcessState.ExitCode(); {
-	case code == 0:
-		return "pass", said
-	case bytes.Contains(said, []byte("approval.pending")):
-		return "ask", said
-	case code == 77:
-		return "refused", said
+// A caller is an agent in a process of its own: who answers what it asked may not descend
+// from it.
+type caller struct {
+	calls   *json.Encoder
+	results *json.Decoder
+}
+
+// callerEnv names the endpoint to a process of this program that is one.
+const callerEnv = "WRIT_PEERS_CALLER"
+
+func startCaller(t *testing.T, endpoint string) *caller {
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own is done before it ends
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env, cmd.Stderr = append(os.Environ(), callerEnv+"="+endpoint), show(t, "the agent")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return "failed", said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		defer cancel()
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the agent: %v", err)
+		}
+	})
+	return &caller{calls: json.NewEncoder(in), results: json.NewDecoder(out)}
+}
+
+// runCaller makes the calls that it reads, and writes their results.
+func runCaller(endpoint string) error {
+	ctx := context.Background()
+	client := mcp.NewClient(&mcp.Implementation{Name: "peers", Version: "1"}, nil)
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: endpoint}, nil)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		call := &mcp.CallToolParams{Arguments: &json.RawMessage{}}
+		if err := in.Decode(call); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		result, err := session.CallTool(ctx, call)
+		if err == nil {
+			err = out.Encode(result)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *caller) call(t *testing.T, tool, args string) (verdict, said string) {
+	var res mcp.CallToolResult
+	err := c.calls.Encode(&mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})
+	if err == nil {
+		err = c.results.Decode(&res)
+	}
+	if err != nil {
+		t.Fatalf("%s %s: %v", tool, args, err)
+	}
+	switch why := rejection(t, res.Meta); {
+	case !res.IsError:
+		verdict = "pass"
+	case why == nil:
+		verdict = "failed"
+	case why.Reason == writ.ApprovalPending:
+		verdict = "ask"
+	default:
+		verdict = "refused"
+	}
+	return verdict, text(&res)
 }
 
 // A waits is a call that waits for a person.
