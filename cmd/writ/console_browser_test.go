@@ -377,7 +377,7 @@ func TestConsoleBrowser(t *testing.T) {
 
 	// A changed policy, replayed; one with a fault says where.
 	b.do(chromedp.Click(chromedp.CSS(`a[href="/policy/replay"]`)))
-	b.until(`document.readyState === "complete" && document.querySelector("#policy") !== null`)
+	b.until(`location.pathname === "/policy/replay" && document.readyState === "complete"`)
 	b.do(chromedp.SetValue(chromedp.CSS("#policy"), "tools:\n  example/close_ticket: { efect: write }\n"), chromedp.Submit(chromedp.CSS("#policy")))
 	b.says("line 2, column 27:")
 	b.looks("replay-fault")
