@@ -222,7 +222,7 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 		return nil, ErrFull
 	}
 	c := callOf(o.Args)
-	own, all := newStanding(l.places, o.Places, forever, o.OwnPlace, &o), newStanding(o.Places, l.places, o.Through, o.OwnThere, &o)
+	own, all := newStanding(l.places, o.Places, forever, o.Through, o.OwnPlace, &o), newStanding(o.Places, l.places, o.Through, forever, o.OwnThere, &o)
 	p.facts = make([]judged, len(o.Leaves))
 	for i := range o.Leaves {
 		leaf := &o.Leaves[i]

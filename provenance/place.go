@@ -301,10 +301,11 @@ type standing struct {
 	reach map[reachKey]bool
 	forge map[*OutputRule]bool
 	known map[recordKey]writ.Label
-	// beside are the places of the session where ps are those of the state, and
-	// the other way round. own is the place that the observed call itself lowered:
-	// what it answers was there before, or is judged by R5.
+	// beside are the places of the session, as of number m, where ps are those of the
+	// state, and the other way round. own is the place that the observed call itself
+	// lowered: what it answers was there before, or is judged by R5.
 	beside *Places
+	m      uint64
 	own    uint64
 }
 
@@ -360,7 +361,7 @@ type identity struct {
 }
 
 // newStanding returns nil where there are no places.
-func newStanding(ps, beside *Places, n, own uint64, o *Observation) *standing {
+func newStanding(ps, beside *Places, n, m, own uint64, o *Observation) *standing {
 	if ps == nil {
 		return nil
 	}
@@ -369,7 +370,7 @@ func newStanding(ps, beside *Places, n, own uint64, o *Observation) *standing {
 	if len(ps.tools)+len(ps.links) == 0 {
 		return nil
 	}
-	s := &standing{ps: ps, beside: beside, n: n, own: own, o: o, named: names{}, reach: map[reachKey]bool{},
+	s := &standing{ps: ps, beside: beside, n: n, m: m, own: own, o: o, named: names{}, reach: map[reachKey]bool{},
 		forge: map[*OutputRule]bool{}, known: map[recordKey]writ.Label{}}
 	for i := range o.Args {
 		for _, r := range o.Args[i].resources() {
@@ -491,22 +492,37 @@ func (g *group) meeting(r Resource, in func(*lowered) bool) writ.Label {
 	return low
 }
 
-// forged reports whether any tool that lowered a place of this state or session
-// reaches a field, so that what it says of itself names nothing.
+// forged reports whether any tool that lowered a place of this state or session so
+// far reaches a field, so that what it says of itself names nothing. A place that was
+// cleared goes on to count here.
 func (s *standing) forged(r *OutputRule) bool {
 	is, ok := s.forge[r]
 	if !ok {
-		for _, ps := range []*Places{s.ps, s.beside} {
-			if ps == nil {
-				continue
-			}
-			for tool := range ps.tools {
-				is = is || s.reaches(tool, r)
-			}
-		}
+		is = s.forgedIn(s.ps, s.n, r) || s.forgedIn(s.beside, s.m, r)
 		s.forge[r] = is
 	}
 	return is
+}
+
+func (s *standing) forgedIn(ps *Places, n uint64, r *OutputRule) bool {
+	if ps == nil {
+		return false
+	}
+	for tool, t := range ps.tools {
+		if s.reaches(tool, r) && t.any(func(l *lowered) bool { return l.since <= n }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *placesOf) any(is func(*lowered) bool) bool {
+	for _, g := range t.groups {
+		if slices.ContainsFunc(g.every, is) {
+			return true
+		}
+	}
+	return false
 }
 
 // reaches reports whether what a tool was sent can come back in a field; nil is

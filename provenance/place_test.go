@@ -13,7 +13,7 @@ import (
 
 // TestPlacesAgainstModel holds R38 against its definition, read out slowly: a
 // place says nothing of a leaf if it is not in force, if its tool does not reach
-// the leaf's field, or if something that no lowering tool reaches is of a kind
+// the leaf's field, or if something that no tool which lowered by then reaches is of a kind
 // that the place is named by, and nothing of it is the place; else the leaf is
 // worth no more than what went there. In a list what the call names is of no
 // record. A name that a tool reaches must be, or lie in, one that counts.
@@ -87,7 +87,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 			return !r.Authoritative && (sets[tool] || r.Collection == "note")
 		}
 
-		s := newStanding(ps, nil, through, 0, &o)
+		s := newStanding(ps, nil, through, 0, 0, &o)
 		for i := range o.Leaves {
 			leaf := &o.Leaves[i]
 			want := writ.Operator
@@ -119,7 +119,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 						if l.record != leaf.record || l.Rule.Collection != kind {
 							continue
 						}
-						if slices.ContainsFunc(acts, func(b act) bool { return o.Reaches("s", b.p.Tool, l.Rule) }) {
+						if slices.ContainsFunc(acts, func(b act) bool { return b.n <= through && o.Reaches("s", b.p.Tool, l.Rule) }) {
 							reached = append(reached, plainText(l.Value.Raw())+"/")
 						} else {
 							name(kind, l.Value, true)
@@ -198,18 +198,18 @@ func TestLinksAlone(t *testing.T) {
 	}
 	rule := &OutputRule{Label: writ.System}
 	o := Observation{Server: "s", Tool: "u", OK: true, Leaves: []Leaf{{Value: strictjson.Of([]byte(`"x"`)), Rule: rule, record: &record{}}}}
-	if s := newStanding(ps, nil, 1, 1, &o); s.label(&o.Leaves[0]) != writ.Operator || !s.asked(&o.Leaves[0]) || s.asked(&Leaf{Rule: &OutputRule{Authoritative: true}}) {
+	if s := newStanding(ps, nil, 1, 0, 1, &o); s.label(&o.Leaves[0]) != writ.Operator || !s.asked(&o.Leaves[0]) || s.asked(&Leaf{Rule: &OutputRule{Authoritative: true}}) {
 		t.Error("it lowers something but links, or none")
 	}
 	ps.Lower(2, act)
 	if !ps.Clear(1, 3) || ps.Clear(1, 4) || ps.Covers(links) {
 		t.Error("it is not cleared once")
 	}
-	s := newStanding(ps, nil, 3, 0, &o)
+	s := newStanding(ps, nil, 3, 0, 0, &o)
 	if s.label(&o.Leaves[0]) != writ.Model || s.asked(&o.Leaves[0]) {
 		t.Error("the act's place was cleared, or the read's was not")
 	}
-	if s := newStanding(ps, nil, 1, 0, &o); !s.asked(&o.Leaves[0]) {
+	if s := newStanding(ps, nil, 1, 0, 0, &o); !s.asked(&o.Leaves[0]) {
 		t.Error("as of an earlier number it is in force")
 	}
 }
