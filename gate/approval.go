@@ -325,36 +325,20 @@ func (j *judge) askedValue(l *leaf, r writ.Reason, need string) AskedValue {
 // contract is not said of another; and an exact value is kept where it alone was asked
 // for, or two calls that were said yes to would make a third.
 func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out []policy.Grown) {
-	if l.rule == nil || l.key || l.answer || l.empty || j.d.Effect&policy.Delete != 0 || j.contract.CaseAt != nil ||
-		l.role != policy.Target && l.role != policy.Selector && l.role != policy.Amount && l.role != policy.TimeRole {
+	if !j.growable(l) {
 		return nil
 	}
-	g := policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Arg: l.rule.At.Source}
+	g := j.lineOf(l)
 	switch reason {
 	case writ.ProvenanceSource, writ.ProvenanceUnseen, writ.ProvenanceLabel, writ.ProvenanceReflected: // seen by none that the argument accepts
 		var fields []field
 		for _, at := range seen {
-			g := g
-			pointer := at.Rule
-			if of, inText := strings.CutPrefix(pointer, "text/0/"); inText {
-				g.In, pointer = policy.InText, "/"+of
-			}
-			g.From = at.Server + "/" + at.Tool + "#" + pointer
-			switch {
-			case pointer == "" || pointer[0] != '/', g.In != "" && at.Label >= writ.System:
-			case at.Label >= writ.System:
-				out = policy.WithLine(out, g)
+			switch f, ok := j.field(l, at); {
+			case !ok:
+			case f.system:
+				out = policy.WithLine(out, f.lines[0])
 			default:
-				var lines []policy.Grown
-				if _, not := j.session().ledger.Mints(at.Server, at.Tool, at.Rule); at.Minted && !not {
-					g.Writes = policy.WritesServer
-					lines = append(lines, g)
-				}
-				if at.Intact {
-					g.Writes = policy.WritesOurs
-					lines = append(lines, g)
-				}
-				fields = append(fields, field{lastName(pointer), lines})
+				fields = append(fields, f)
 			}
 		}
 		if len(out) == 0 {
@@ -375,11 +359,108 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 	return append(out, g)
 }
 
-// field is where others can write a value that is asked about, and the lines by which it would
-// vouch.
+// growable reports whether a line may say what an argument accepts.
+func (j *judge) growable(l *leaf) bool {
+	return l.rule != nil && !l.key && !l.answer && !l.empty && j.d.Effect&policy.Delete == 0 && j.contract.CaseAt == nil &&
+		(l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.TimeRole)
+}
+
+// lineOf is a line of an argument that says nothing yet.
+func (j *judge) lineOf(l *leaf) policy.Grown {
+	return policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Arg: l.rule.At.Source}
+}
+
+// field is where a value that is asked about was seen, and the lines by which it would
+// vouch there, as the argument would name it.
 type field struct {
-	name  string
-	lines []policy.Grown
+	name   string
+	at     policy.Source
+	system bool // by its contract
+	lines  []policy.Grown
+}
+
+// field is not ok where no line may name the place.
+func (j *judge) field(l *leaf, at provenance.Fact) (f field, ok bool) {
+	g, pointer := j.lineOf(l), at.Rule
+	if of, inText := strings.CutPrefix(pointer, "text/0/"); inText {
+		g.In, pointer = policy.InText, "/"+of
+	}
+	g.From = at.Server + "/" + at.Tool + "#" + pointer
+	system := max(at.Label, at.Lifted) >= writ.System
+	if pointer == "" || pointer[0] != '/' || g.In != "" && system {
+		return f, false
+	}
+	f = field{name: lastName(pointer), system: system, at: policy.Source{Kind: policy.FromOutput, Server: at.Server, Tool: at.Tool, HasAt: true, InText: g.In != ""}}
+	f.at.At, _ = provenance.ParsePattern(pointer) // as the contract has it
+	if system {
+		f.lines = []policy.Grown{g}
+		return f, true
+	}
+	if _, not := j.session().ledger.Mints(at.Server, at.Tool, at.Rule); at.Minted && !not {
+		g.Writes = policy.WritesServer
+		f.lines = append(f.lines, g)
+	}
+	if at.Intact || len(at.Rests) > 0 {
+		g.Writes = policy.WritesOurs
+		f.lines = append(f.lines, g)
+	}
+	return f, true
+}
+
+// spares are the lines under which a value that a person says yes to would have passed
+// without him, and left nothing where it goes (R38): it is judged once more by each. Where
+// it stood at places that rest on lines themselves, these come with them, or are enough.
+// What no line would let pass alone has none: a value that has to be of a record (R37),
+// that is used up (R19), or that only a person may look at (R17).
+func (j *judge) spares(l *leaf) (rests [][]provenance.Line) {
+	if !j.growable(l) || l.lines || slices.ContainsFunc(j.bindings(), func(b policy.Binding) bool { return l.among(b.Others) }) {
+		return nil
+	}
+	for _, src := range j.sources(l) {
+		if rests, ok := j.supposing(l, src); ok {
+			return rests
+		}
+	}
+	var lines []provenance.Line
+	for _, at := range j.session().ledger.Where(provenance.Query{Value: l.value, Type: l.typ()}, 5) {
+		f, _ := j.field(l, at)
+		for _, g := range f.lines {
+			src := f.at
+			src.Ours, src.Minted = g.Writes != "", g.Writes == policy.WritesServer
+			if by, ok := j.supposing(l, src); ok && len(g.From) <= maxFrom && !slices.Contains(lines, g.Line()) {
+				lines, rests = append(lines, g.Line()), append(rests, by...)
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	slices.SortFunc(lines, func(a, b provenance.Line) int {
+		return cmp.Or(strings.Compare(a.From, b.From), strings.Compare(a.In, b.In), strings.Compare(a.Writes, b.Writes))
+	})
+	return append(rests, lines)
+}
+
+// maxFrom bounds the name of an output in a line that is on record: a server chooses the
+// names of its fields.
+const maxFrom = 1000
+
+// supposing reports whether a value would pass by an output if no place counted that
+// rests on lines, and leave nothing; and what that rests on.
+func (j *judge) supposing(l *leaf, src policy.Source) (rests [][]provenance.Line, ok bool) {
+	once := j.oneTime
+	j.lifted = true
+	defer func() { j.oneTime, j.lifted = once, false }()
+	by := *l
+	by.founded = founded{}
+	ok = src.Kind == policy.FromOutput && j.from(&by, src) == "" && !by.oneTime && (j.isOurs(&by) || by.carries() >= writ.System)
+	return by.supposes, ok
+}
+
+// isOurs reports whether a value is of the server that the call goes to, from a field of
+// which a person said who writes it.
+func (j *judge) isOurs(l *leaf) bool {
+	return l.rule_ == grownOutput && strings.HasPrefix(l.refs[0].Tool, j.in.Call.Server+"/")
 }
 
 // lastName is the last name of a pointer.
@@ -434,6 +515,7 @@ func (j *judge) approved(said answer) {
 			continue
 		}
 		open := j.isOpen(l) || l.role == policy.Content
+		l.spared = j.spares(l)
 		l.founded = founded{rule_: "approval", label: said.Label, open: !open, newest: said.evidence,
 			refs: []Ref{{Evidence: said.evidence, Tool: approvalTool, Label: said.Label}}}
 		if open {

@@ -53,6 +53,7 @@ type judge struct {
 	noTarget bool // R29: selectors are judged as targets
 	composes bool // it carries a free text (R14)
 	kept     kept // a person allowed it from now on
+	lifted   bool // places that rest on lines do not count (R38): what would pass if these were in force
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
 	replaced                           map[string][]byte  // R17 normalise, by pointer

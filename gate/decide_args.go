@@ -35,9 +35,10 @@ type leaf struct {
 	enum     bool            // a member of an enum of the pinned schema
 	rule     *policy.ArgRule // nil when the contract names none
 	role     policy.Role
-	failed   writ.Reason // why nothing vouches for it, "" where something does
-	follows  bool        // R14: it fails for what else the call lacks, whom it goes to
-	missing  string      // R14: the kinds of atoms in it that nothing vouches for
+	failed   writ.Reason         // why nothing vouches for it, "" where something does
+	follows  bool                // R14: it fails for what else the call lacks, whom it goes to
+	missing  string              // R14: the kinds of atoms in it that nothing vouches for
+	spared   [][]provenance.Line // R38: what would have spared a person his yes to it
 
 	founded
 }
@@ -48,9 +49,10 @@ type founded struct {
 	label     writ.Label
 	refs      []Ref
 	contested bool
-	open      bool   // it rests on what anyone can have made appear (R28)
-	oneTime   bool   // the act uses it up (R19)
-	newest    uint32 // the youngest evidence that vouches, for R23
+	open      bool                // it rests on what anyone can have made appear (R28)
+	oneTime   bool                // the act uses it up (R19)
+	newest    uint32              // the youngest evidence that vouches, for R23
+	supposes  [][]provenance.Line // R38: Fact.Rests of what it stood at
 }
 
 // collect takes the arguments and the answers apart, in document order.

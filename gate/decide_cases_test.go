@@ -62,6 +62,9 @@ type run struct {
 	ask       *gate.Ask // of the last call that asked
 	passed    time.Duration
 	t         *testing.T
+	written   string // the policy without the lines of keep
+	tools     string
+	kept      []string // those lines
 	policy    *policy.Policy
 	catalogue *gate.Catalogue
 	script    string
@@ -119,7 +122,7 @@ func newRun(t *testing.T, file string) *run {
 	}
 	load("testdata/decide/worlds/" + world + ".txtar")
 	p, c := newWorld(t, parts["policy.yaml"], parts["tools.json"])
-	r := &run{t: t, policy: p, catalogue: c, script: parts["steps"], sessions: map[string]*gate.Session{}, records: map[*gate.Session]*records{}, places: provenance.NewPlaces(), held: map[string]*gate.Decision{}, resolved: map[string][]string{}}
+	r := &run{t: t, written: parts["policy.yaml"], tools: parts["tools.json"], policy: p, catalogue: c, script: parts["steps"], sessions: map[string]*gate.Session{}, records: map[*gate.Session]*records{}, places: provenance.NewPlaces(), held: map[string]*gate.Decision{}, resolved: map[string][]string{}}
 	if r.script == "" {
 		t.Fatal("no steps")
 	}
@@ -256,6 +259,16 @@ func (r *run) step(line string) {
 			d = r.held[two]
 		}
 		r.session.Settle(d, one == "happened")
+	case "keep", "remove": // a line from now on, and the last one
+		if r.kept = append(r.kept, "  - "+rest+"\n"); word == "remove" {
+			r.kept = r.kept[:len(r.kept)-2]
+		}
+		grown := ""
+		if len(r.kept) > 0 {
+			grown = "grown:\n" + strings.Join(r.kept, "")
+		}
+		all, _ := policy.WithGrown([]byte(r.written), []byte(grown))
+		r.policy, r.catalogue = newWorld(r.t, string(all), r.tools)
 	case "clear":
 		n, _ := strconv.ParseUint(rest, 10, 64)
 		r.lowered++
@@ -379,6 +392,15 @@ func (r *run) step(line string) {
 		if want := strings.Fields(rest); !slices.Equal(got, want) && (rest != "-" || got != nil) {
 			r.fail("asks %v, want %v", got, want)
 		}
+	case "grows": // of a value that is asked about: an output that may be kept for it
+		r.expect()
+		from, writes, _ := strings.Cut(two, " ")
+		for _, v := range r.last.Ask().Values {
+			if v.Pointer == one && slices.ContainsFunc(v.Grows, func(g policy.Grown) bool { return g.From == from && g.Writes == writes }) {
+				return
+			}
+		}
+		r.fail("nothing of %s may be kept for %s", two, one)
 	case "approve": // yes or no, by a name: the last call that asked
 		if ask := r.last.Ask(); ask != nil {
 			r.ask = ask
@@ -507,6 +529,9 @@ func (r *run) call(c gate.Call, args string) {
 		}
 		for _, at := range p.At {
 			r.says += " " + at.Of + "=" + at.Text
+		}
+		if len(p.Rests) > 0 {
+			r.says += " rests"
 		}
 		if !r.places.Covers(p) {
 			r.lowered++

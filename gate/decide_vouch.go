@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/schema"
@@ -273,6 +272,7 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 		Closed:    j.closedCollection,
 		Enum:      l.enum,
 		Strict:    j.strict,
+		Lifts:     j.lifts,
 	}
 	if l.rule != nil {
 		q.Collection, q.Owners, q.OwnerTyped, q.Words = l.rule.Collection, l.rule.Owner, l.rule.OwnerUser, l.rule.Words
@@ -289,6 +289,9 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 	}
 	return q
 }
+
+// lifts reports whether lines in force have a place that rests on them not count (R38).
+func (j *judge) lifts(rests [][]provenance.Line) bool { return j.lifted || j.in.Policy.Lifts(rests) }
 
 func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	s := j.session()
@@ -344,7 +347,7 @@ func (j *judge) usedHere(l *leaf) bool {
 // foundedOn is what an answer of the ledger lets a leaf rest on.
 func (j *judge) foundedOn(a provenance.Answer) founded {
 	best := a.Vouched[0]
-	f := founded{rule_: "output", label: best.Label, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
+	f := founded{rule_: "output", label: best.Label, supposes: best.Rests, refs: []Ref{refOf(best)}, newest: newest(a.Vouched),
 		contested: a.Contested && j.d.Effect&(policy.Transfer|policy.Delete) != 0, open: a.Open, oneTime: a.OneTime}
 	if best.Label < writ.System {
 		f.rule_, f.label, f.open = grownOutput, writ.System, true
@@ -619,7 +622,8 @@ func (j *judge) trace() {
 			Fresh:   l.rule_ == "derived:fresh",
 			Allowed: l.rule_ == "approval",
 			Makes:   l.rule != nil && l.rule.Makes && !l.empty && !l.answer && !l.key && !j.strict,
-			Ours:    l.rule_ == grownOutput && strings.HasPrefix(l.refs[0].Tool, j.in.Call.Server+"/"),
+			Ours:    j.isOurs(l),
+			Rests:   l.spared,
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,
 			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,
 			Real:    j.in.Resolved[l.pointer], Collection: l.collection(),

@@ -62,7 +62,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 	}
 	ob := provenance.Observation{
 		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Args: d.args, Time: r.Time,
-		Places: r.Places, Through: r.Through, OwnPlace: d.placed, Acts: d.acts, OwnThere: r.Own, Reaches: d.reach,
+		Places: r.Places, Through: r.Through, OwnPlace: d.placed, Acts: d.acts, OwnThere: r.Own, Reaches: d.reach, Lifts: d.policy.Lifts,
 	}
 	ob.Leaves, o.Why = s.leaves(d, r)
 	if o.Why == "" && d.basis.drafted && len(d.rules) == 0 {

@@ -50,9 +50,9 @@ func (d *Decision) Lowers(ps *provenance.Places) (p provenance.Place, ok bool) {
 		return provenance.AskedOf(d.Call.Server, toolOf(d.Call), d.args)
 	}
 	p, _ = provenance.PlaceOf(d.Call.Server, toolOf(d.Call), d.args)
-	p.Label = min(p.Label, ps.Carried(p, func(server, tool string) bool {
+	p = ps.Carried(p, func(server, tool string) bool {
 		from, to := d.contracts(server, tool)
 		return d.policy != nil && d.policy.SharesStore(from, to) || server == to.Server
-	}))
+	})
 	return p, p.Label < writ.System
 }

@@ -60,6 +60,19 @@ func (g Grown) Same(o Grown) bool {
 	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && g.In == o.In && g.Writes == o.Writes && bytes.Equal(g.Const, o.Const) && bytes.Equal(g.Call, o.Call) && slices.Equal(g.Texts, o.Texts) && g.Closed == o.Closed
 }
 
+// Line is which output a line lets vouch for which argument, where it does.
+func (g Grown) Line() provenance.Line {
+	return provenance.Line{Tool: g.Tool, Arg: g.Arg, From: g.From, In: g.In, Writes: g.Writes}
+}
+
+// Lifts reports whether the lines of a policy hold one of each: whatever rests on them
+// counts as if they had been in force when a person said yes to it (R38).
+func (p *Policy) Lifts(rests [][]provenance.Line) bool {
+	return p != nil && len(rests) > 0 && !slices.ContainsFunc(rests, func(one []provenance.Line) bool {
+		return !slices.ContainsFunc(p.Grown, func(g Grown) bool { return g.From != "" && slices.Contains(one, g.Line()) })
+	})
+}
+
 // WithLine is lines with one more, unless it is there.
 func WithLine(lines []Grown, g Grown) []Grown {
 	if slices.ContainsFunc(lines, g.Same) {

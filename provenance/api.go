@@ -125,6 +125,10 @@ type Fact struct {
 	// that a call was asked with, an act sent or a place took would have left it below
 	// system, and no model said it first (R4, R38).
 	Intact bool
+	// Rests are lines of which one of each has to be in force for it to be worth Lifted, and
+	// if that is external intact: nothing but places that these lift take it from that.
+	Rests  [][]Line
+	Lifted writ.Label
 	// Minted says that a server can have given it: a whole leaf that only its rule calls
 	// external, or at most the places of acts and a read that named nothing, in the form of
 	// a number or an id, which no call of the session sent, said or asked with before it

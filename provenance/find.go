@@ -42,6 +42,8 @@ type Query struct {
 	Minted bool
 	// InText says of Ours that At is a field of the JSON that the first text is.
 	InText bool
+	// Lifts is Observation.Lifts of the lines in force now, for Fact.Rests.
+	Lifts func(rests [][]Line) bool
 	// Named asks of what could be words of any sentence that the user set it apart as a
 	// name: strangers can be called so.
 	Named bool
@@ -113,9 +115,13 @@ func (l *Ledger) Find(q Query) Answer {
 		}
 		return a
 	}
-	if a.Vouched = l.restore(found); q.Minted {
-		for i := range a.Vouched { // as the contract calls it: what places take from it does not count
-			a.Vouched[i].Label = writ.External
+	a.Vouched = l.restore(found)
+	for i := range a.Vouched { // as the contract calls it: what places take from it does not count
+		switch f := &a.Vouched[i]; {
+		case q.Minted:
+			f.Label, f.Rests = writ.External, nil
+		case len(f.Rests) > 0:
+			f.Label = max(f.Label, f.Lifted)
 		}
 	}
 	a.OneTime = a.Vouched[0].OneTime
@@ -218,9 +224,14 @@ func (l *Ledger) worth(q *Query, f *fact) bool {
 		if q.Minted {
 			return f.flags&minted != 0
 		}
-		return f.label == writ.External && f.flags&intact != 0
+		return f.label == writ.External && (f.flags&intact != 0 || f.flags&stranger != 0 && l.lifted(q, f))
 	}
-	return m.named && (f.label >= writ.System || q.Party && (f.label == writ.Party || f.allowed()))
+	return m.named && (f.label >= writ.System || f.flags&stranger == 0 && l.lifted(q, f) || q.Party && (f.label == writ.Party || f.allowed()))
+}
+
+// lifted reports whether lines in force have the places not count that a fact rests on.
+func (l *Ledger) lifted(q *Query, f *fact) bool {
+	return f.flags&resting != 0 && q.Lifts != nil && q.Lifts(l.resting[f.evidence])
 }
 
 // allowed reports whether it is what an act made because a person allowed it.
@@ -310,6 +321,12 @@ func (l *Ledger) restore(found []uint32) []Fact {
 	out := make([]Fact, len(found))
 	for i, f := range found {
 		out[i] = l.store.fact(f)
+		if is := l.store.at(f).flags; is&resting != 0 {
+			out[i].Rests, out[i].Lifted = l.resting[out[i].Evidence], writ.System
+			if is&stranger != 0 {
+				out[i].Lifted = writ.External
+			}
+		}
 	}
 	return out
 }
@@ -329,7 +346,9 @@ func (l *Ledger) contested(all, found []uint32) bool {
 			continue
 		}
 		twin := slices.ContainsFunc(found, func(j uint32) bool { return l.store.at(j).evidence == f.evidence })
-		ours := slices.ContainsFunc(found, func(j uint32) bool { return l.store.at(j).flags&(intact|minted) != 0 && l.store.at(j).meta == f.meta })
+		ours := slices.ContainsFunc(found, func(j uint32) bool {
+			return l.store.at(j).flags&(intact|resting|minted) != 0 && l.store.at(j).meta == f.meta
+		})
 		if !ours && (f.flags&beside == 0 || !twin) {
 			return true
 		}

@@ -49,11 +49,12 @@ type Ledger struct {
 	parts  []parted             // what the latest turn says of how members begin or end (R9)
 	// narrowed are the days that narrowed a search which is whole for what it was for.
 	narrowed map[uint32][]string
-	since    bool             // an act was made since the user's latest turn
-	acts     uint64           // acts that were made
-	acted    uint32           // facts that were held when the latest act was made
-	opened   map[string]bool  // closed collections an act put in what it chose from an open one
-	minting  map[fieldOf]bool // of external fields: whether the server can have given all that was seen there
+	resting  map[uint32][][]Line // what its facts rest on that are resting
+	since    bool                // an act was made since the user's latest turn
+	acts     uint64              // acts that were made
+	acted    uint32              // facts that were held when the latest act was made
+	opened   map[string]bool     // closed collections an act put in what it chose from an open one
+	minting  map[fieldOf]bool    // of external fields: whether the server can have given all that was seen there
 	turns    []turn
 	begun    map[string][]int     // turns by what their tokens begin with, and by their typed forms
 	moments  map[moment][]Quote   // what they name (R10), of the latest that does
@@ -69,7 +70,7 @@ type Ledger struct {
 // NewLedger returns an empty ledger. The key must be secret and the session's
 // own: it keeps values of two sessions apart and digests unguessable.
 func NewLedger(key [32]byte, caps Caps) *Ledger {
-	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}}
+	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, resting: map[uint32][][]Line{}}
 	l.Bound(caps)
 	return l
 }
@@ -149,6 +150,9 @@ type Arg struct {
 	// a person said that our own people alone write it: it leaves nothing there that they
 	// did not (R38).
 	Ours bool
+	// Rests are, of what a person said yes to for this call, the lines under which it would
+	// have needed no yes, and left nothing either: one of each (R38).
+	Rests [][]Line
 	// Decides marks a target, selector, amount or secret: a handle gets the
 	// lowest label of these (R5).
 	Decides bool
@@ -187,6 +191,9 @@ type Observation struct {
 	// Acts is what Acts returned when this call was made.
 	Acts    uint64
 	Reaches func(server, tool string, field *OutputRule) bool
+	// Lifts reports whether the lines that are in force have a place that rests on some not
+	// count: one of each is among them. Without it each counts.
+	Lifts func(rests [][]Line) bool
 }
 
 // Pending is an observation judged but not yet part of the ledger. The gateway
@@ -197,6 +204,7 @@ type Pending struct {
 	events uint64
 	taint  uint64
 	news   map[Origin]bool
+	rests  [][]Line // what stands resting rests on
 }
 
 // judged is what R4 and R5 made of a leaf.
@@ -222,14 +230,15 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 		return nil, ErrFull
 	}
 	c := callOf(o.Args)
-	own, all := newStanding(l.places, o.Places, forever, o.Through, o.OwnPlace, &o), newStanding(o.Places, l.places, o.Through, forever, o.OwnThere, &o)
+	at := l.sight(&o)
+	p.rests = at.rests
 	p.facts = make([]judged, len(o.Leaves))
 	for i := range o.Leaves {
 		leaf := &o.Leaves[i]
-		p.facts[i] = l.judge(&o, &c, leaf, func() writ.Label { return min(own.label(leaf), all.label(leaf)) })
-		if j := &p.facts[i]; j.label < writ.System && (own.asked(leaf) || all.asked(leaf)) && leaf.isLink() {
+		p.facts[i] = l.judge(&o, &c, leaf, &at)
+		if j := &p.facts[i]; j.label < writ.System && (at.all[0].asked(leaf) || at.all[1].asked(leaf)) && leaf.isLink() {
 			j.label = writ.Model
-			j.flags = j.flags&^(intact|minted) | reflected
+			j.flags = j.flags&^(intact|resting|minted) | reflected
 		}
 	}
 	for i := range o.Leaves {
@@ -425,8 +434,9 @@ func (c *call) saidIn(leaf *Leaf) bool {
 // judge gives a leaf its label: its rule's, lowered by R5 for the result of an
 // act and by R4 for a read's. A handle an act answers is no handle but an echo
 // where an act said it.
-func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.Label) judged {
+func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, at *sight) judged {
 	j := judged{label: writ.External}
+	place := func() writ.Label { return lowest(at.unlifted, leaf) }
 	if leaf.Rule != nil {
 		j.label = leaf.Rule.Label
 	} else if leaf.beside {
@@ -481,10 +491,18 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, place func() writ.La
 			sent = min(sent, writ.External)
 		}
 		c.minting(leaf, most, sent, &j)
-		most = min(most, c.lowest, place())
-		if most >= writ.System && !asked && j.flags&echoed == 0 && leaf.Rule.WholeExternal() {
-			j.flags |= intact
+		most = min(most, c.lowest)
+		if whole := leaf.Rule.WholeExternal(); most >= writ.System && (whole && !asked && j.flags&echoed == 0 || leaf.Rule != nil && leaf.Rule.Label >= writ.System) {
+			switch {
+			case lowest(at.all, leaf) < writ.System:
+				if lowest(at.firm, leaf) >= writ.System {
+					j.flags |= resting
+				}
+			case whole:
+				j.flags |= intact
+			}
 		}
+		most = min(most, place())
 	}
 	if most < j.label {
 		j.label = most
@@ -527,6 +545,9 @@ func (l *Ledger) Commit(p *Pending) error {
 		*p = *again
 	}
 	l.events++
+	if len(p.rests) > 0 {
+		l.resting[p.of.Evidence] = p.rests
+	}
 	known := make(map[*step]uint32, len(p.facts))
 	for i, j := range p.facts {
 		l.keep(&p.of, &p.of.Leaves[i], j, known)

@@ -21,6 +21,58 @@ type Place struct {
 	// Links says that a read was asked for a link of the model's, which it may
 	// show again anywhere its tool reaches: links alone are lowered (R20).
 	Links bool `json:"links,omitempty"`
+	// Rests are, where nothing but values that a person said yes to once lowers it, the
+	// lines under which each of them would have left nothing there. While one of each
+	// is in force, the place does not count.
+	Rests [][]Line `json:"rests,omitempty"`
+}
+
+// Line is one by which a person lets what stands at an output be a value of an argument
+// from now on, as policy.Grown has it.
+type Line struct {
+	Tool   string `json:"tool"`
+	Arg    string `json:"arg"`
+	From   string `json:"from"`
+	In     string `json:"in,omitempty"`
+	Writes string `json:"writes,omitempty"`
+}
+
+// maxRests bounds the lines that a place, or what was read, rests on; with more of them
+// it counts as if it rested on nothing.
+const maxRests = 64
+
+func tooMany(rests [][]Line) bool { return len(slices.Concat(rests...)) > maxRests }
+
+// add has a place hold what is worth label as well, and rests on these lines, on none
+// where nothing would have kept it from lowering.
+func (p *Place) add(label writ.Label, rests ...[]Line) {
+	firm := p.Label < writ.System && len(p.Rests) == 0
+	p.Label = min(p.Label, label)
+	if label >= writ.System {
+		return
+	}
+	if p.Rests = together(p.Rests, rests); firm || len(rests) == 0 || tooMany(p.Rests) {
+		p.Rests = nil
+	}
+}
+
+// together are the lines of both, one of each.
+func together(all, more [][]Line) [][]Line {
+	all = slices.Clip(all)
+	for _, one := range more {
+		if !slices.ContainsFunc(all, func(o []Line) bool { return slices.Equal(o, one) }) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// CountsWith reports whether a place counts wherever another does, whatever lines are in
+// force: it rests on nothing, or on all that the other rests on.
+func (p *Place) CountsWith(o *Place) bool {
+	return len(p.Rests) == 0 || len(o.Rests) > 0 && !slices.ContainsFunc(o.Rests, func(one []Line) bool {
+		return !slices.ContainsFunc(p.Rests, func(of []Line) bool { return slices.Equal(of, one) })
+	})
 }
 
 // Resource is one value that names a place.
@@ -65,7 +117,7 @@ func PlaceOf(server, tool string, args []Arg) (p Place, ok bool) {
 	for i := range args {
 		a := &args[i]
 		if !a.Narrow && !a.Ours {
-			p.Label = min(p.Label, a.Label)
+			p.add(a.Label, a.Rests...)
 		}
 		p.At = append(p.At, a.resources()...)
 	}
@@ -126,6 +178,7 @@ type Places struct {
 	tools map[[2]string]*placesOf
 	links map[[2]string][]*lowered // of reads
 	by    map[uint64]*lowered
+	rest  []*lowered // those that rest on lines
 }
 
 // lowered is one place, in force from its number until the number that cleared
@@ -178,6 +231,9 @@ func (ps *Places) Lower(n uint64, p Place) {
 	}
 	l := &lowered{Place: p, since: n}
 	ps.by[n] = l
+	if len(p.Rests) > 0 {
+		ps.rest = append(ps.rest, l)
+	}
 	kinds := p.kinds()
 	g := t.groups[strings.Join(kinds, " ")]
 	if g == nil {
@@ -206,13 +262,11 @@ func (p *Place) kinds() []string {
 	return out
 }
 
-// Carried is the lowest label of the places that an act's own resources meet, of
-// the tools that share a store with it: what it takes from there goes where it
-// puts it.
-func (ps *Places) Carried(p Place, shares func(server, tool string) bool) writ.Label {
+// Carried is an act's place with what it takes along from the places that its own
+// resources meet, of the tools that share a store with it: that goes where it puts it.
+func (ps *Places) Carried(p Place, shares func(server, tool string) bool) Place {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
-	low := writ.Operator
 	for tool, t := range ps.tools {
 		if !shares(tool[0], tool[1]) {
 			continue
@@ -220,12 +274,16 @@ func (ps *Places) Carried(p Place, shares func(server, tool string) bool) writ.L
 		for _, g := range t.groups {
 			for _, r := range p.At {
 				if r.Of != "" {
-					low = min(low, g.meeting(r, func(l *lowered) bool { return l.in(forever) }))
+					g.meeting(r, func(l *lowered) {
+						if l.in(forever) {
+							p.add(l.Label, l.Rests...)
+						}
+					})
 				}
 			}
 		}
 	}
-	return low
+	return p
 }
 
 // Clear ends the place that was lowered under number n, and under any other, from
@@ -272,7 +330,7 @@ func (ps *Places) Covers(p Place) bool {
 	n := 0
 	count := func(ls []*lowered) bool {
 		for _, l := range ls {
-			if l.in(forever) && l.Label <= p.Label && (len(l.At) == 0 || slices.Equal(l.At, p.At)) {
+			if l.in(forever) && l.Label <= p.Label && l.CountsWith(&p) && (len(l.At) == 0 || slices.Equal(l.At, p.At)) {
 				n++
 			}
 		}
@@ -301,6 +359,8 @@ type standing struct {
 	reach map[reachKey]bool
 	forge map[*OutputRule]bool
 	known map[recordKey]writ.Label
+	// counts says which places do, of those in force.
+	counts func(*lowered) bool
 	// beside are the places of the session, as of number m, where ps are those of the
 	// state, and the other way round. own is the place that the observed call itself
 	// lowered: what it answers was there before, or is judged by R5.
@@ -310,7 +370,7 @@ type standing struct {
 }
 
 // in reports whether a place counts for the observation.
-func (s *standing) in(l *lowered) bool { return l.in(s.n) && l.since != s.own }
+func (s *standing) in(l *lowered) bool { return l.in(s.n) && l.since != s.own && s.counts(l) }
 
 // lowest is the lowest label of those that count.
 func (s *standing) lowest(ls []*lowered) writ.Label {
@@ -361,7 +421,7 @@ type identity struct {
 }
 
 // newStanding returns nil where there are no places.
-func newStanding(ps, beside *Places, n, m, own uint64, o *Observation) *standing {
+func newStanding(ps, beside *Places, n, m, own uint64, o *Observation, counts func(*lowered) bool) *standing {
 	if ps == nil {
 		return nil
 	}
@@ -371,7 +431,7 @@ func newStanding(ps, beside *Places, n, m, own uint64, o *Observation) *standing
 		return nil
 	}
 	s := &standing{ps: ps, beside: beside, n: n, m: m, own: own, o: o, named: names{}, reach: map[reachKey]bool{},
-		forge: map[*OutputRule]bool{}, known: map[recordKey]writ.Label{}}
+		counts: counts, forge: map[*OutputRule]bool{}, known: map[recordKey]writ.Label{}}
 	for i := range o.Args {
 		for _, r := range o.Args[i].resources() {
 			s.named.add(r)
@@ -466,30 +526,28 @@ func (s *standing) of(k recordKey) writ.Label {
 	for _, ns := range []names{s.named, own} {
 		for _, kind := range k.group.kinds {
 			for text := range ns[kind] {
-				low = min(low, k.group.meeting(Resource{kind, text}, s.in))
+				k.group.meeting(Resource{kind, text}, func(l *lowered) {
+					if l.Label < low && s.in(l) {
+						low = l.Label
+					}
+				})
 			}
 		}
 	}
 	return low
 }
 
-// meeting is the lowest label of the places that a resource names, lies in or
-// holds.
-func (g *group) meeting(r Resource, in func(*lowered) bool) writ.Label {
-	low := writ.Operator
-	met := func(ls []*lowered) {
+// meeting looks at the places that a resource names, lies in or holds.
+func (g *group) meeting(r Resource, met func(*lowered)) {
+	of := [][]*lowered{g.at[r], g.below[r]}
+	for _, o := range r.within() {
+		of = append(of, g.at[o])
+	}
+	for _, ls := range of {
 		for _, l := range ls {
-			if l.Label < low && in(l) {
-				low = l.Label
-			}
+			met(l)
 		}
 	}
-	met(g.at[r])
-	met(g.below[r])
-	for _, o := range r.within() {
-		met(g.at[o])
-	}
-	return low
 }
 
 // forged reports whether any tool that lowered a place of this state or session so
@@ -509,7 +567,7 @@ func (s *standing) forgedIn(ps *Places, n uint64, r *OutputRule) bool {
 		return false
 	}
 	for tool, t := range ps.tools {
-		if s.reaches(tool, r) && t.any(func(l *lowered) bool { return l.since <= n }) {
+		if s.reaches(tool, r) && t.any(func(l *lowered) bool { return l.since <= n && s.counts(l) }) {
 			return true
 		}
 	}
@@ -523,6 +581,73 @@ func (t *placesOf) any(is func(*lowered) bool) bool {
 		}
 	}
 	return false
+}
+
+// sight is what the places of a session and those of its state say of one observation:
+// all of them, those that no line in force lifts, and those that rest on nothing.
+type sight struct {
+	all, unlifted, firm [2]*standing
+	rests               [][]Line // of the others
+}
+
+func every(*lowered) bool { return true }
+
+func (l *Ledger) sight(o *Observation) (s sight) {
+	by := func(counts func(*lowered) bool) [2]*standing {
+		return [2]*standing{newStanding(l.places, o.Places, forever, o.Through, o.OwnPlace, o, counts), newStanding(o.Places, l.places, o.Through, forever, o.OwnThere, o, counts)}
+	}
+	s.all = by(every)
+	s.unlifted, s.firm = s.all, s.all
+	var rests [][]Line
+	for _, of := range s.all {
+		rests = of.resting(rests)
+	}
+	if len(rests) == 0 {
+		return s
+	}
+	lifts := map[*lowered]bool{}
+	s.unlifted = by(func(l *lowered) bool {
+		if len(l.Rests) == 0 || o.Lifts == nil {
+			return true
+		}
+		is, ok := lifts[l]
+		if !ok {
+			is = o.Lifts(l.Rests)
+			lifts[l] = is
+		}
+		return !is
+	})
+	if !tooMany(rests) {
+		s.firm, s.rests = by(func(l *lowered) bool { return len(l.Rests) == 0 }), rests
+	}
+	return s
+}
+
+// resting adds what places rest on that can have reached the observation.
+func (s *standing) resting(rests [][]Line) [][]Line {
+	if s == nil {
+		return rests
+	}
+	s.ps.mu.RLock()
+	defer s.ps.mu.RUnlock()
+	reached := map[[2]string]bool{}
+	for _, l := range s.ps.rest {
+		tool := [2]string{l.Server, l.Tool}
+		is, ok := reached[tool]
+		if !ok {
+			is = slices.ContainsFunc(s.o.Leaves, func(leaf Leaf) bool { return s.reaches(tool, leaf.Rule) })
+			reached[tool] = is
+		}
+		if is && s.in(l) {
+			rests = together(rests, l.Rests)
+		}
+	}
+	return rests
+}
+
+// lowest is the highest label a leaf may keep under the places of both.
+func lowest(of [2]*standing, leaf *Leaf) writ.Label {
+	return min(of[0].label(leaf), of[1].label(leaf))
 }
 
 // reaches reports whether what a tool was sent can come back in a field; nil is

@@ -12,7 +12,7 @@ import (
 )
 
 // TestPlacesAgainstModel holds R38 against its definition, read out slowly: a
-// place says nothing of a leaf if it is not in force, if its tool does not reach
+// place says nothing of a leaf if it is not in force, if lines have it not count, if its tool does not reach
 // the leaf's field, or if something that no tool which lowered by then reaches is of a kind
 // that the place is named by, and nothing of it is the place; else the leaf is
 // worth no more than what went there. In a list what the call names is of no
@@ -22,9 +22,11 @@ func TestPlacesAgainstModel(t *testing.T) {
 		n, cleared uint64
 		p          Place
 	}
+	one, two := Line{Tool: "s/a", Arg: "/x"}, Line{Tool: "s/a", Arg: "/y"}
+	rests := [][][]Line{nil, nil, {{one}}, {{one, two}}, {{one}, {two}}}
 	kinds := []string{"", "note", "folder"}
 	ids := []string{`"n1"`, `"N1"`, `"n2"`, `"f1"`, `17`, `"17"`, `"/d"`, `"/d/a"`, `"/d/a/b"`, `"/d/ab/"`, `"\\d\\a"`}
-	lowered, kept := 0, 0
+	low, kept := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		pick := func(name string, from ...string) string { return rapid.SampledFrom(from).Draw(t, name) }
 		yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
@@ -53,7 +55,8 @@ func TestPlacesAgainstModel(t *testing.T) {
 				continue
 			}
 			args := append(named(rapid.IntRange(0, 2).Draw(t, "named"), writ.System),
-				Arg{Value: strictjson.Of([]byte(`"some text"`)), Label: rapid.SampledFrom([]writ.Label{writ.Model, writ.External, writ.System}).Draw(t, "label")})
+				Arg{Value: strictjson.Of([]byte(`"some text"`)), Label: rapid.SampledFrom([]writ.Label{writ.Model, writ.External, writ.System}).Draw(t, "label"),
+					Rests: rests[rapid.IntRange(0, len(rests)-1).Draw(t, "rests")]})
 			p, ok := PlaceOf("s", pick("tool", "a", "b"), args)
 			if ok != (p.Label < writ.System) {
 				t.Fatal("what is worth system lowers nothing")
@@ -63,7 +66,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 			}
 			same := 0
 			for _, a := range acts {
-				if a.cleared == 0 && a.p.Tool == p.Tool && a.p.Label <= p.Label && (slices.Equal(a.p.At, p.At) || len(a.p.kinds()) == 0) {
+				if a.cleared == 0 && a.p.Tool == p.Tool && a.p.Label <= p.Label && a.p.CountsWith(&p) && (slices.Equal(a.p.At, p.At) || len(a.p.kinds()) == 0) {
 					same++
 				}
 			}
@@ -87,12 +90,30 @@ func TestPlacesAgainstModel(t *testing.T) {
 			return !r.Authoritative && (sets[tool] || r.Collection == "note")
 		}
 
-		s := newStanding(ps, nil, through, 0, 0, &o)
+		var force []Line
+		for _, l := range []Line{one, two} {
+			if yes("in force") {
+				force = append(force, l)
+			}
+		}
+		counts := func(p *Place) bool { // none of some lines is in force
+			return len(p.Rests) == 0 || slices.ContainsFunc(p.Rests, func(of []Line) bool {
+				return !slices.ContainsFunc(of, func(l Line) bool { return slices.Contains(force, l) })
+			})
+		}
+		for _, a := range acts { // a place that is said to count wherever another does
+			for _, b := range acts {
+				if a.p.CountsWith(&b.p) && counts(&b.p) && !counts(&a.p) {
+					t.Fatalf("%v does not count where %v does", a.p.Rests, b.p.Rests)
+				}
+			}
+		}
+		s := newStanding(ps, nil, through, 0, 0, &o, func(l *lowered) bool { return counts(&l.Place) })
 		for i := range o.Leaves {
 			leaf := &o.Leaves[i]
 			want := writ.Operator
 			for _, a := range acts {
-				if a.n > through || a.cleared != 0 && a.cleared <= through || !o.Reaches("s", a.p.Tool, leaf.Rule) {
+				if a.n > through || a.cleared != 0 && a.cleared <= through || !counts(&a.p) || !o.Reaches("s", a.p.Tool, leaf.Rule) {
 					continue
 				}
 				same, any, doubt := false, false, false
@@ -119,7 +140,7 @@ func TestPlacesAgainstModel(t *testing.T) {
 						if l.record != leaf.record || l.Rule.Collection != kind {
 							continue
 						}
-						if slices.ContainsFunc(acts, func(b act) bool { return b.n <= through && o.Reaches("s", b.p.Tool, l.Rule) }) {
+						if slices.ContainsFunc(acts, func(b act) bool { return b.n <= through && counts(&b.p) && o.Reaches("s", b.p.Tool, l.Rule) }) {
 							reached = append(reached, plainText(l.Value.Raw())+"/")
 						} else {
 							name(kind, l.Value, true)
@@ -138,14 +159,14 @@ func TestPlacesAgainstModel(t *testing.T) {
 				t.Fatalf("leaf %d (%s) keeps %v, want %v", i, leaf.Value.Raw(), got, want)
 			}
 			if want < writ.System {
-				lowered++
+				low++
 			} else {
 				kept++
 			}
 		}
 	})
-	if lowered == 0 || kept == 0 {
-		t.Errorf("the draw never meets both answers: %d lowered, %d kept", lowered, kept)
+	if low == 0 || kept == 0 {
+		t.Errorf("the draw never meets both answers: %d lowered, %d kept", low, kept)
 	}
 }
 
@@ -198,18 +219,94 @@ func TestLinksAlone(t *testing.T) {
 	}
 	rule := &OutputRule{Label: writ.System}
 	o := Observation{Server: "s", Tool: "u", OK: true, Leaves: []Leaf{{Value: strictjson.Of([]byte(`"x"`)), Rule: rule, record: &record{}}}}
-	if s := newStanding(ps, nil, 1, 0, 1, &o); s.label(&o.Leaves[0]) != writ.Operator || !s.asked(&o.Leaves[0]) || s.asked(&Leaf{Rule: &OutputRule{Authoritative: true}}) {
+	if s := newStanding(ps, nil, 1, 0, 1, &o, every); s.label(&o.Leaves[0]) != writ.Operator || !s.asked(&o.Leaves[0]) || s.asked(&Leaf{Rule: &OutputRule{Authoritative: true}}) {
 		t.Error("it lowers something but links, or none")
 	}
 	ps.Lower(2, act)
 	if !ps.Clear(1, 3) || ps.Clear(1, 4) || ps.Covers(links) {
 		t.Error("it is not cleared once")
 	}
-	s := newStanding(ps, nil, 3, 0, 0, &o)
+	s := newStanding(ps, nil, 3, 0, 0, &o, every)
 	if s.label(&o.Leaves[0]) != writ.Model || s.asked(&o.Leaves[0]) {
 		t.Error("the act's place was cleared, or the read's was not")
 	}
-	if s := newStanding(ps, nil, 1, 0, 0, &o); !s.asked(&o.Leaves[0]) {
+	if s := newStanding(ps, nil, 1, 0, 0, &o, every); !s.asked(&o.Leaves[0]) {
 		t.Error("as of an earlier number it is in force")
+	}
+}
+
+// TestWhatAPlaceRestsOn: on lines alone where each value that lowers it rests on some, and
+// never on more than the bound.
+func TestWhatAPlaceRestsOn(t *testing.T) {
+	line := func(arg string) []Line { return []Line{{Tool: "s/t", Arg: arg}} }
+	arg := func(label writ.Label, rests ...[]Line) Arg {
+		return Arg{Value: strictjson.Of([]byte(`"x"`)), Label: label, Rests: rests}
+	}
+	many := Arg{Value: strictjson.Of([]byte(`"x"`)), Label: writ.External}
+	for i := range maxRests + 1 {
+		many.Rests = append(many.Rests, line(strings.Repeat("a", i)))
+	}
+	narrow, ours := arg(writ.Model), arg(writ.External)
+	narrow.Narrow, ours.Ours = true, true
+	for _, c := range []struct {
+		name  string
+		args  []Arg
+		rests int
+		label writ.Label
+	}{
+		{"one", []Arg{arg(writ.External, line("a"))}, 1, writ.External},
+		{"twice the same", []Arg{arg(writ.External, line("a")), arg(writ.External, line("a"))}, 1, writ.External},
+		{"two", []Arg{arg(writ.External, line("a")), arg(writ.External, line("b"))}, 2, writ.External},
+		{"beside what lowers nothing", []Arg{arg(writ.System), narrow, arg(writ.External, line("a")), ours}, 1, writ.External},
+		{"before a text", []Arg{arg(writ.External, line("a")), arg(writ.Model)}, 0, writ.Model},
+		{"behind a text", []Arg{arg(writ.Model), arg(writ.External, line("a"))}, 0, writ.Model},
+		{"around one", []Arg{arg(writ.External, line("a")), arg(writ.External), arg(writ.External, line("b"))}, 0, writ.External},
+		{"as many as there may be", []Arg{{Value: many.Value, Label: writ.External, Rests: many.Rests[1:]}}, maxRests, writ.External},
+		{"more", []Arg{many, arg(writ.External, line("b"))}, 0, writ.External},
+	} {
+		if p, ok := PlaceOf("s", "t", c.args); !ok || len(p.Rests) != c.rests || p.Label != c.label {
+			t.Errorf("%s: %+v", c.name, p)
+		}
+	}
+	// What an act takes along.
+	at := []Resource{{"note", "n"}}
+	for _, c := range []struct {
+		there, own [][]Line
+		label      writ.Label // of its own
+		rests      int
+	}{
+		{[][]Line{line("a")}, nil, writ.System, 1},
+		{[][]Line{line("a")}, [][]Line{line("b")}, writ.External, 2},
+		{[][]Line{line("a")}, nil, writ.External, 0},
+		{nil, [][]Line{line("b")}, writ.External, 0},
+	} {
+		ps := NewPlaces()
+		ps.Lower(1, Place{Server: "s", Tool: "t", Label: writ.External, At: at, Rests: c.there})
+		p := ps.Carried(Place{Server: "s", Tool: "u", Label: c.label, At: at, Rests: c.own}, func(string, string) bool { return true })
+		if p.Label != writ.External || len(p.Rests) != c.rests {
+			t.Errorf("%+v: %+v", c, p)
+		}
+	}
+	// Lowered by what rests on lines, it is lowered again by what does not.
+	ps, firm := NewPlaces(), Place{Server: "s", Tool: "t", Label: writ.External, At: at}
+	some, more := firm, firm
+	some.Rests, more.Rests = [][]Line{line("a")}, [][]Line{line("a"), line("b")}
+	for n := range uint64(2) {
+		ps.Lower(n+1, more)
+	}
+	if !ps.Covers(more) || !ps.Covers(some) || ps.Covers(firm) {
+		t.Error("what counts less often stands for what counts more often, or not for what counts less often still")
+	}
+	// A tool whose places do not count forges no name.
+	rule := &OutputRule{Label: writ.System, Collection: "note"}
+	in := &record{}
+	o := Observation{Server: "s", Tool: "u", OK: true, Leaves: []Leaf{{Value: strictjson.Of([]byte(`"other"`)), Rule: rule, record: in}}}
+	ps.Lower(3, Place{Server: "s", Tool: "v", Label: writ.External, At: at})
+	o.Reaches = func(_, tool string, r *OutputRule) bool { return tool == "t" || r != rule }
+	for _, lifted := range []bool{false, true} {
+		s := newStanding(ps, nil, 3, 0, 0, &o, func(l *lowered) bool { return len(l.Rests) == 0 || !lifted })
+		if of := s.label(&Leaf{Rule: &OutputRule{}, record: in}); (of == writ.Operator) != lifted {
+			t.Errorf("another record's field keeps %v, lifted %v", of, lifted)
+		}
 	}
 }

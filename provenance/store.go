@@ -68,6 +68,7 @@ const (
 	found           // by a search that shows every record of that name (R9)
 	late            // seen after an act that followed the user's latest turn (R12)
 	unread          // of a record that nobody but its owner reads (R14)
+	resting         // worth more but for places that rest on lines: see Fact.Rests
 	invented        // what an act newly made under a name that the agent made up, or a person allowed (R13)
 )
 

@@ -14,6 +14,7 @@ import (
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/provenance"
 )
 
 func placesCommand() *cobra.Command {
@@ -43,10 +44,26 @@ func placesList() *cobra.Command {
 					}
 					fmt.Fprintf(w, "%4d  %s  %s  %s/%s  %s  %s\n", p.N, p.Time.Format(time.RFC3339), p.Session,
 						p.Place.Server, p.Place.Tool, p.Place.Label, cli.OneLine(strings.Join(at, ", "), 200))
+					if len(p.Place.Rests) > 0 {
+						fmt.Fprintf(w, "      by a yes: it does not count while this is kept from now on: %s\n", cli.OneLine(restsOn(p.Place.Rests), 400))
+					}
 				}
 			})
 		}),
 	}, "state", "namespace", "json")
+}
+
+// restsOn says what a person would have to keep for a place not to count.
+func restsOn(rests [][]provenance.Line) string {
+	var all []string
+	for _, one := range rests {
+		var any []string
+		for _, l := range one {
+			any = append(any, strings.TrimSpace(l.Arg+" of "+l.Tool+" from "+l.From+" "+l.Writes))
+		}
+		all = append(all, strings.Join(any, " or "))
+	}
+	return strings.Join(all, ", and ")
 }
 
 func placesClear() *cobra.Command {

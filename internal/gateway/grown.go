@@ -115,7 +115,8 @@ func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) (passes, lowe
 		in.Session, in.Time = c.s.evidence, c.g.sessions.now()
 		d := decide(in)
 		passes = d.Allowed()
-		_, lowers = d.Lowers(c.g.places.all)
+		at, is := d.Lowers(c.g.places.all)
+		lowers = is && !p.Lifts(at.Rests)
 		return nil
 	})
 	return err == nil && passes, err != nil || lowers

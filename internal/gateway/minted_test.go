@@ -115,3 +115,98 @@ func TestNextDay(t *testing.T) {
 		})
 	}
 }
+
+// TestYesAndThenFromNowOn: under the draft untouched, a person says yes to one call and "from
+// now on" to a later one of its kind, on that day or another. The next day nobody is asked:
+// what he said yes to lowered a place that counts no more while he keeps the line. What
+// is taken back counts again, and so does what an act says in words of the agent's.
+func TestYesAndThenFromNowOn(t *testing.T) {
+	const yes, ours, server = "yes", "from now on, and strangers cannot write there", "from now on, and the server itself gives what stands there"
+	closeTool := strings.TrimSuffix(ticketTools, "]}") + `,{"name":"close_ticket","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}]}`
+	for _, c := range []struct {
+		name   string
+		says   [][]string // each day, to what is asked: no to all else
+		asked  []int
+		closed int
+		words  bool // a comment that he said yes to on the first day
+		remove int  // the day before which the line is taken back, 0 for none
+		inText bool
+	}{
+		{"on one day", [][]string{{yes, ours}, {}, {}}, []int{2, 0, 0}, 9, false, 0, false},
+		{"on two days", [][]string{{yes, yes, yes}, {yes, ours}, {}}, []int{3, 2, 0}, 9, false, 0, false},
+		{"on three days", [][]string{{yes, yes, yes}, {yes, yes, yes}, {ours}, {}}, []int{3, 3, 1, 0}, 12, false, 0, false},
+		{"never", [][]string{{yes}, {yes}}, []int{3, 3}, 2, false, 0, false},
+		{"in a text", [][]string{{yes, ours}, {}, {}}, []int{2, 0, 0}, 9, false, 0, true},
+		{"the server", [][]string{{yes, server}, {}, {}}, []int{2, 0, 0}, 9, false, 0, false},
+		{"taken back", [][]string{{yes, ours}, {}, {}}, []int{2, 0, 3}, 6, false, 2, false},
+		{"after words", [][]string{{yes, yes, ours}, {}}, []int{3, 3}, 2, true, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := testContext(t)
+			r, up, _ := askedRig(t)
+			closeTool := closeTool
+			if c.inText {
+				closeTool = noSchema.ReplaceAllString(closeTool, "")
+			}
+			up.list("tools/list", closeTool)
+			var defs []gate.Definition
+			for _, d := range strictjson.Of([]byte(closeTool)).Get("tools").Elements() {
+				defs = append(defs, gate.Definition{Server: "toy", Raw: d.Raw()})
+			}
+			cat, _ := gate.NewCatalogue(defs, policy(t, "pins: optional\ntools: {}\n"))
+			draft := policy(t, draft.Policy(cat).Text())
+			r.opts.Policy = draft
+			r.opts.Grow = func(ctx context.Context, lines []writpolicy.Grown, record func() error) error {
+				p, ok := r.opts.Policy.With(lines)
+				if err := record(); err != nil || !ok {
+					t.Errorf("%v %v", err, lines)
+				}
+				if len(lines) != 1 { // no call beside it, which a line needs that does not count later
+					t.Errorf("%+v", lines)
+				}
+				r.opts.Policy = p
+				_, err := r.gw.Reload(ctx, gateway.Setup{Policy: p, Servers: r.opts.Servers})
+				return err
+			}
+			closed := 0
+			for day, says := range c.says {
+				if day > 0 && day == c.remove {
+					r.opts.Policy = draft
+				}
+				r.restart()
+				w, asked := r.as(ctx, 1, "kim"), 0
+				w.ask = func(string, []byte) string {
+					if asked++; asked > len(says) {
+						return `{"action":"decline"}`
+					}
+					return `{"action":"accept","content":{"answer":"` + says[asked-1] + `"}}`
+				}
+				up.answerWith(tickets(c.inText, "T-1041", "T-1042", "T-1043"))
+				passed(t, w.call(ctx, "list_tickets", `{}`))
+				up.take()
+				calls := []string{"T-1041", "T-1042", "T-1043"}
+				if c.words && day == 0 {
+					up.answerWith(`"result":{"content":[]}`)
+					passed(t, w.call(ctx, "comment_ticket", `{"id":"T-1041","body":"the hinge is loose"}`))
+					up.take()
+					calls = calls[:2]
+				}
+				for _, id := range calls {
+					up.answerWith(`"result":{"content":[]}`)
+					w.call(ctx, "close_ticket", `{"id":"`+id+`"}`)
+					closed += len(up.take())
+				}
+				if asked != c.asked[day] {
+					t.Errorf("day %d: asked %d times", day, asked)
+				}
+				w.ask = func(string, []byte) string { return `{"action":"decline"}` }
+				if a := w.call(ctx, "close_ticket", `{"id":"T-9999"}`); !strings.Contains(refusedFor(a), "approval.refused") {
+					t.Errorf("%s %s", a.result, a.err)
+				}
+			}
+			if closed != c.closed {
+				t.Errorf("%d are closed", closed)
+			}
+		})
+	}
+}

@@ -210,7 +210,9 @@ func LoweredPlaces(ctx context.Context, st audit.Store, namespace string) ([]Low
 				return nil, fmt.Errorf("the lowered place %d cannot be read: %w", rec.N, err)
 			}
 			l.Session = d.Session
-			covers := func(o LoweredPlace) bool { return o.same(l) && o.Place.Label <= l.Place.Label }
+			covers := func(o LoweredPlace) bool {
+				return o.same(l) && o.Place.Label <= l.Place.Label && o.Place.CountsWith(&l.Place)
+			}
 			if !slices.ContainsFunc(out, covers) { // the second of a place is for what the first act answers
 				out = append(out, l)
 			}
