@@ -70,6 +70,8 @@ tools:
   w/fetch: { effect: egress, args: { /url: { role: target, type: url, from: [seen] } } }
   b/tell: { effect: send, args: { /who: { role: target } } }
   b/name: { effect: write, args: { /row: { role: selector, collection: row }, /who: { role: target, from: [output] } }, same_record: [/row, /who] }
+  c/list: { effect: read, outputs: [ { at: /whom/*, label: external } ] }
+  c/call: { effect: write, args: { /whom: { role: target, from: [user] } } }
 grown:
   - { tool: b/tell, arg: /who, from: "a/rows#/rows/*/title", writes: ours }
   - { tool: b/name, arg: /who, from: "a/rows#/rows/*/title", writes: ours }
@@ -84,16 +86,20 @@ grown:
   - { tool: b/tell, call: { who: 13 } }
 `
 
+// worldLine is kept after a person said yes to what it would let pass, and taken back.
+const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", writes: ours }
+`
+
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
 }
 
 var worldFields = map[string][]string{
 	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
-	"a/codes": {"codes"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"},
+	"a/codes": {"codes"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"},
 }
 
 var (
@@ -103,7 +109,7 @@ var (
 	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`}
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
-	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code"}
+	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom"}
 	worldWords = []string{"bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
 		"/srv/a", "x.txt in /srv/a", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
@@ -116,12 +122,20 @@ var (
 	worldTexts   = []string{`"hello"`, `"hello"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`, `"#bobby"`}
 )
 
+type ruleset struct {
+	policy    *policy.Policy
+	catalogue *gate.Catalogue
+}
+
 // world is a session under way, with what the verifier is told of it.
 type world struct {
 	*rand.Rand
 	t         *testing.T
 	policy    *policy.Policy
 	catalogue *gate.Catalogue
+	other     ruleset // with worldLine, or without it
+	calls     int     // of c
+	yes       bool    // a person said yes to what that line would let pass
 	gate      *gate.Session
 	told      *Session
 	at        time.Time
@@ -212,8 +226,9 @@ func TestReferenceModel(t *testing.T) {
 		sessions = 10_000
 	}
 	p, faults := policy.Parse("policy.yaml", []byte(worldPolicy))
-	if p == nil {
-		t.Fatal(faults)
+	more, faultsToo := policy.Parse("policy.yaml", []byte(worldPolicy+worldLine))
+	if p == nil || more == nil {
+		t.Fatal(faults, faultsToo)
 	}
 	var defs []gate.Definition
 	for tool, args := range worldArguments {
@@ -235,11 +250,12 @@ func TestReferenceModel(t *testing.T) {
 		defs = append(defs, gate.Definition{Server: server, Raw: raw})
 	}
 	c, _ := gate.NewCatalogue(defs, p)
+	cMore, _ := gate.NewCatalogue(defs, more)
 	allowed, refused := 0, 0
 	rules := map[string]int{}
 	for seed := range sessions {
 		key := [32]byte{7, byte(seed)}
-		w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 1)), t: t, policy: p, catalogue: c, at: time.Unix(1_800_000_000, 0).UTC(),
+		w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 1)), t: t, policy: p, catalogue: c, other: ruleset{more, cMore}, at: time.Unix(1_800_000_000, 0).UTC(),
 			shown: map[string][]string{}, gate: gate.NewSession("s_model", key, provenance.Caps{}), told: New("s_model", key)}
 		for i := range 4 + w.IntN(9) {
 			w.step(rules, i == 0)
@@ -251,7 +267,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "user:within", "b/pair", "n/append", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "user:within", "b/pair", "n/append", "after a yes", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -278,6 +294,21 @@ func (w *world) step(rules map[string]int, first bool) {
 			}
 		}
 		w.say(text)
+		return
+	}
+	if !first && w.IntN(12) == 0 { // what a person says yes to, and then from now on
+		for range 3 + w.IntN(4) {
+			switch n := w.IntN(4); {
+			case n == 0:
+				w.policy, w.catalogue, w.other = w.other.policy, w.other.catalogue, ruleset{w.policy, w.catalogue}
+				w.script = append(w.script, fmt.Sprintf("%d lines", len(w.policy.Grown)))
+			case n == 1:
+				w.call(rules, "c/list", nil)
+			case w.calls < 4: // what is guessed closes
+				w.calls++
+				w.asked(rules, "c/call", []string{fmt.Sprintf("%q:%s", "whom", w.value("whom"))})
+			}
+		}
 		return
 	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
@@ -312,17 +343,32 @@ func (w *world) step(rules map[string]int, first bool) {
 		args = nil // most listings are asked for nothing
 	}
 	w.at = w.at.Add(time.Duration(w.IntN(4)) * time.Minute)
-	if ask := w.call(rules, tool, args); ask != nil && !strings.HasPrefix(tool, "a/") && w.IntN(3) == 0 {
-		// A person answers, and the agent calls again; not of the server that is read
-		// afterwards, whose places what he let pass would lower (R38).
-		said := gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: w.IntN(4) > 0, By: "ann", Label: writ.User, At: w.at}
-		n := w.gate.Next()
-		w.script = append(w.script, fmt.Sprintf("a person says %v", said.Yes))
-		w.gate.Commit(w.gate.Approve(n, said))
-		w.told.Approve(Approval{Evidence: n, Act: said.Act, Covers: said.Covers, Yes: said.Yes, Label: said.Label, At: said.At})
-		w.at = w.at.Add(time.Duration(w.IntN(12)) * time.Minute)
-		w.call(rules, tool, args)
+	w.asked(rules, tool, args)
+}
+
+// asked makes a call, and where it is asked about a person may answer, and the agent calls
+// again; not of a server that is read afterwards, whose places what he let pass would lower
+// (R38), but where the line that would have let it pass is kept later.
+func (w *world) asked(rules map[string]int, tool string, args []string) {
+	ask := w.call(rules, tool, args)
+	if ask == nil || strings.HasPrefix(tool, "a/") || tool == "c/call" && !w.spared(args) || w.IntN(3) > 0 {
+		return
 	}
+	said := gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: w.IntN(4) > 0, By: "ann", Label: writ.User, At: w.at}
+	n := w.gate.Next()
+	w.script = append(w.script, fmt.Sprintf("a person says %v", said.Yes))
+	w.gate.Commit(w.gate.Approve(n, said))
+	w.told.Approve(Approval{Evidence: n, Act: said.Act, Covers: said.Covers, Yes: said.Yes, Label: said.Label, At: said.At})
+	w.at = w.at.Add(time.Duration(w.IntN(12)) * time.Minute)
+	w.call(rules, tool, args)
+	w.yes = w.yes || tool == "c/call" && said.Yes
+}
+
+// spared reports whether the line that is not in force would let a call pass.
+func (w *world) spared(args []string) bool {
+	d := gate.Decide(gate.Input{Policy: w.other.policy, Catalogue: w.other.catalogue, Session: w.gate, Time: w.at,
+		Call: gate.Call{Server: "c", Tool: "call", Arguments: strictjson.Of([]byte("{" + strings.Join(args, ",") + "}"))}})
+	return d.Allowed()
 }
 
 func (w *world) say(text string) {
@@ -360,6 +406,8 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 			for _, t := range rec.Traces {
 				if rules[t.Rule]++; (tool == "b/pair" || tool == "n/append") && t.Rule == "output" {
 					rules[tool]++
+				} else if w.yes && t.Rule == "grown:output" && tool == "c/call" {
+					rules["after a yes"]++
 				}
 			}
 		} else {
