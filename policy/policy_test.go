@@ -388,3 +388,52 @@ func TestGrew(t *testing.T) {
 		}
 	}
 }
+
+// TestLifts: what rests on lines counts not while one of each is in force, word for word;
+// what rests on none, or on a list without lines, always does.
+func TestLifts(t *testing.T) {
+	const base = `pins: optional
+tools:
+  s/list: { effect: read, outputs: [ { at: /ids/*, label: external }, { at: /names/*, label: system } ] }
+  s/close: { effect: write, args: { /id: { role: target, from: [ user ] }, /to: { role: target, from: [ user ] } } }
+grown:
+  - { tool: s/close, arg: /id, from: "s/list#/ids/*", writes: ours }
+  - { tool: s/close, arg: /to, from: "s/list#/names/*" }
+  - { tool: s/close, arg: /to, const: "" }
+`
+	p, faults := Parse("policy.yaml", []byte(base))
+	if p == nil || len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	id := provenance.Line{Tool: "s/close", Arg: "/id", From: "s/list#/ids/*", Writes: "ours"}
+	to := provenance.Line{Tool: "s/close", Arg: "/to", From: "s/list#/names/*"}
+	other := func(change func(*provenance.Line)) provenance.Line { l := id; change(&l); return l }
+	server := other(func(l *provenance.Line) { l.Writes = "server" })
+	for _, c := range []struct {
+		name  string
+		rests [][]provenance.Line
+		lifts bool
+	}{
+		{"one", [][]provenance.Line{{id}}, true},
+		{"two", [][]provenance.Line{{id}, {to}}, true},
+		{"either", [][]provenance.Line{{server, id}}, true},
+		{"nothing", nil, false},
+		{"no line", [][]provenance.Line{{}}, false},
+		{"no line beside one", [][]provenance.Line{{id}, {}}, false},
+		{"another word", [][]provenance.Line{{server}}, false},
+		{"one of two", [][]provenance.Line{{id}, {server}}, false},
+		{"another argument", [][]provenance.Line{{other(func(l *provenance.Line) { l.Arg = "/to" })}}, false},
+		{"another tool", [][]provenance.Line{{other(func(l *provenance.Line) { l.Tool = "s/list" })}}, false},
+		{"another output", [][]provenance.Line{{other(func(l *provenance.Line) { l.From = "s/list#/ids/0" })}}, false},
+		{"in a text", [][]provenance.Line{{other(func(l *provenance.Line) { l.In = "text" })}}, false},
+		{"an exact value", [][]provenance.Line{{{Tool: "s/close", Arg: "/to"}}}, false},
+		{"the empty line", [][]provenance.Line{{{}}}, false},
+	} {
+		if p.Lifts(c.rests) != c.lifts {
+			t.Errorf("%s: %v", c.name, !c.lifts)
+		}
+	}
+	if none := (*Policy)(nil); none.Lifts([][]provenance.Line{{id}}) {
+		t.Error("no policy lifts")
+	}
+}

@@ -173,8 +173,8 @@ func TestGrownExactly(t *testing.T) {
 	}
 	s.expect("from now on: ")
 	s.exits()
-	if out := command(t, "places", "list", "--state", g.state); !strings.Contains(out, "fetch_policy") {
-		t.Errorf("it lowered no place: %s", out)
+	if out := command(t, "places", "list", "--state", g.state); !strings.Contains(out, "fetch_policy") || !strings.Contains(out, "does not count while this is kept from now on: /id of ") {
+		t.Errorf("it lowered no place, or not by a yes: %s", out)
 	}
 }
 
