@@ -64,7 +64,7 @@ func (n *Names) read(t *turn, runs int) int {
 	ends = append(ends, len(text))
 	first := 0
 	for i, c := range text {
-		if blank(c) || !beginsAt(text, i) {
+		if blank(c) || !wordAt(text, i) {
 			continue
 		}
 		for first < len(ends) && ends[first] <= i {

@@ -223,7 +223,7 @@ func (t *turn) calls(name span, phrases []string) (Quote, bool) {
 	for _, p := range phrases {
 		for i := max(0, name.start-len(p)-24-utf8.UTFMax); i+len(p) < name.start; i++ {
 			e := i + len(p)
-			if strings.EqualFold(text[i:e], p) && beginsAt(text, i) && t.own.end[e] && leads(text[e:name.start]) && Refers(text, i, e) {
+			if strings.EqualFold(text[i:e], p) && wordAt(text, i) && t.own.end[e] && leads(text[e:name.start]) && Refers(text, i, e) {
 				return Quote{t.Evidence, i, e}, true
 			}
 		}

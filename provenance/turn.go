@@ -235,7 +235,7 @@ func (l *Ledger) TypedBeside(q Query, beside Quote, taken []Quote) (Quote, bool)
 			to = beside.End + n
 		}
 		within := func(s span) bool {
-			return s.start >= from && s.end <= to && !(q.Authority && t.own.closes(s)) && (s.end <= beside.Start || s.start >= beside.End) &&
+			return wordAt(t.own.text, s.start) && s.start >= from && s.end <= to && !(q.Authority && t.own.closes(s)) && (s.end <= beside.Start || s.start >= beside.End) &&
 				!slices.ContainsFunc(taken, func(o Quote) bool { return o.Evidence == t.Evidence && o.Start < s.end && s.start < o.End })
 		}
 		if v != "" {
@@ -489,9 +489,9 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) {
 			return false
 		}
-		if r.hash[at.start] || small {
+		if r.hash[at.start] || small || !wordAt(r.text, at.start) {
 			if !r.called(at.start, words) {
-				bare = bare || !r.hash[at.start]
+				bare = bare || small && !r.hash[at.start]
 				return false
 			}
 		}
@@ -550,7 +550,7 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	}
 	for _, w := range words {
 		at := len(before) - len(w)
-		if w != "" && at >= 0 && strings.EqualFold(before[at:], w) && beginsAt(r.text, at) {
+		if w != "" && at >= 0 && strings.EqualFold(before[at:], w) && wordAt(r.text, at) {
 			return at, true
 		}
 	}
@@ -579,7 +579,8 @@ func isMark(r rune) bool  { return strings.ContainsRune(quotes+brackets, r) }
 func isAlnum(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
 
 // beginsAt reports whether a token may begin at i: where a word may, or behind one that it
-// is given to ("ID=13", "id='13'").
+// is given to ("ID=13", "id='13'"). Such a one counts only where that word says what it is,
+// as in "ID 13": a line of a log is full of others, and who wrote into it is not the user.
 func beginsAt(text string, i int) bool {
 	if wordAt(text, i) {
 		return true

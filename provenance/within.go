@@ -39,7 +39,7 @@ func (l *Ledger) TypedWithin(q Query) (name, dir Quote, ok bool) {
 		r := &l.turns[i].own
 		for _, at := range r.starts[text[:min(len(text), headLength)]] {
 			s := span{at, at + len(text)}
-			if !strings.HasPrefix(r.text[at:], text) || !r.end[s.end] || r.hash[at] || r.closes(s) || r.cuts(s) || r.partial(s, q.words()) {
+			if !strings.HasPrefix(r.text[at:], text) || !r.end[s.end] || !wordAt(r.text, at) || r.closes(s) || r.cuts(s) || r.partial(s, q.words()) {
 				continue
 			}
 			for _, d := range r.typed[typed] {

@@ -348,8 +348,11 @@ func (p *parser) of(v values) *node {
 		} else if w := v.n("weekday"); w > 0 {
 			day += (w - int(date(first).Weekday()) + 7) % 7
 		}
-		if n > 5 || day >= after {
-			return &node{} // there is none
+		if n > 5 || day >= after { // there is none
+			if len(days) > 0 {
+				break
+			}
+			return &node{}
 		}
 		days = append(days, day)
 		first = addMonths(first, step)

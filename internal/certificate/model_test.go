@@ -584,7 +584,7 @@ func (s *Session) eachTrace(l *leaf, yield func(gate.Trace) bool) {
 		t := &s.turns[i]
 		for start := range t.own {
 			for end := start + 1; end <= len(t.own); end++ {
-				if t.ends(end) && (t.begins(start) || t.own[max(0, start-1)] == '#') {
+				if t.ends(end) && (t.begins(start) || t.given(start) || t.own[max(0, start-1)] == '#') {
 					quotes = append(quotes, gate.Ref{Evidence: t.evidence, Tool: userTool, Start: start, End: end, Label: writ.User})
 				}
 			}

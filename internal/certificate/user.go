@@ -56,16 +56,9 @@ func mark(r rune) bool {
 }
 func stop(r rune) bool { return strings.ContainsRune(",.;:!?", r) }
 
-// begins reports whether a token may begin at i: where a word may, or behind a word, the
-// sign that gives it a value, and a mark or none.
-func (t *turn) begins(i int) bool {
-	r, n := utf8.DecodeLastRuneInString(t.own[:i])
-	return t.opens(i) || t.assigned(i) || mark(r) && t.assigned(i-n)
-}
-
-// opens reports whether a word may begin at i: behind white space or the text's begin, or
+// begins reports whether a token may begin at i: behind white space or the text's begin, or
 // behind a quote or bracket that is not within a word.
-func (t *turn) opens(i int) bool {
+func (t *turn) begins(i int) bool {
 	if i == 0 {
 		return true
 	}
@@ -77,11 +70,17 @@ func (t *turn) opens(i int) bool {
 	return i == n || blank(before) || mark(before) || stop(before)
 }
 
+// given reports whether what begins at i is the value of a word, in a mark or in none.
+func (t *turn) given(i int) bool {
+	r, n := utf8.DecodeLastRuneInString(t.own[:i])
+	return !t.begins(i) && (t.assigned(i) || mark(r) && t.assigned(i-n))
+}
+
 // assigned reports whether a word and a sign that gives it a value end at i.
 func (t *turn) assigned(i int) bool {
 	from := max(0, i-longestKey-1)
 	at := assignment.FindStringIndex(t.own[from:i])
-	return at != nil && t.opens(from+at[0])
+	return at != nil && t.begins(from+at[0])
 }
 
 const longestKey = 64
@@ -215,8 +214,9 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 	if !t.spells(l, words) {
 		return s.tagged(t, l, r)
 	}
-	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && t.begins(r.Start-1)
-	if !t.ends(r.End) || !hash && !t.begins(r.Start) || l.authority() && (t.over(r.Start, r.End) || t.cut(r.Start, r.End) || t.partial(r, l.words())) {
+	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && (t.begins(r.Start-1) || t.given(r.Start-1))
+	given := !hash && t.given(r.Start)
+	if !t.ends(r.End) || !hash && !given && !t.begins(r.Start) || l.authority() && (t.over(r.Start, r.End) || t.cut(r.Start, r.End) || t.partial(r, l.words())) {
 		return false
 	}
 	if l.typ() == provenance.Phone && strings.Contains(words, " ") && (strings.Contains(words, ". ") || furtherDigits.MatchString(t.own[r.End:]) && !strings.HasPrefix(t.own[r.End:], ". ")) {
@@ -236,7 +236,7 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 		return false
 	}
 	small := l.enum || provenance.SmallSpace(l.typ(), l.value)
-	return !small && !hash || t.called(r.Start, hash, l.words())
+	return !small && !hash && !given || t.called(r.Start, hash, l.words())
 }
 
 // tagged reports whether a text that is for nobody in particular is the quoted word behind a
@@ -303,7 +303,7 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 		i--
 	}
 	// A value may be set in marks behind its word.
-	if r, n := utf8.DecodeLastRuneInString(t.own[:i]); mark(r) && t.begins(i-n) {
+	if r, n := utf8.DecodeLastRuneInString(t.own[:i]); mark(r) && (t.begins(i-n) || t.assigned(i-n)) {
 		i -= n
 	}
 	before := strings.TrimRight(t.own[:i], " \t")

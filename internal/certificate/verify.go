@@ -446,7 +446,7 @@ func (s *Session) typedSomewhere(l *leaf) bool {
 	for i := range s.turns {
 		t := &s.turns[i]
 		for start := range t.own {
-			if start > 0 && !t.begins(start) && t.own[start-1] != '#' {
+			if start > 0 && !t.begins(start) && !t.given(start) && t.own[start-1] != '#' {
 				continue
 			}
 			for end := start + 1; end <= min(len(t.own), start+512); end++ {
