@@ -82,6 +82,11 @@ func (g *recalling) answer() Answers {
 	if out.Items == nil {
 		out.Items, out.Abstention = []Item{}, NothingKnown
 	}
+	for id, over := range g.over {
+		if over && !g.at[id] {
+			g.held["replaced"]++
+		}
+	}
 	lifted := false
 	for _, reason := range []string{"reported", "unverified_after_others_spoke", "another_agents_note", "replaced", "limit"} {
 		if n := g.held[reason]; n > 0 {

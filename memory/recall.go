@@ -148,7 +148,7 @@ func (r *Reader) Recall(a Ask) Answers {
 
 // find takes in what is found, in its order.
 func (g *recalling) find() {
-	g.at, g.same, g.held, g.old = map[string]bool{}, map[string]int{}, map[string]int{}, map[string]int{}
+	g.at, g.over, g.same, g.held, g.old = map[string]bool{}, map[string]bool{}, map[string]int{}, map[string]int{}, map[string]int{}
 	g.limit, g.words = g.ask.Limit, words.Content(g.ask.Query)
 	more := 0 // what comes beside what is found
 	if g.limit <= 0 || g.limit > 50 {
@@ -272,6 +272,7 @@ type recalling struct {
 	byName           bool // what is found is so by the name of what is asked for
 	items            []Item
 	at               map[string]bool // observations that were considered
+	over             map[string]bool // replaced ones that a claim led to
 	same             map[string]int  // texts that are given, and where
 	old              map[string]int  // how many are given that a claim took the place of
 	later            []string        // quotes that are given where there is room
@@ -379,9 +380,9 @@ func (g *recalling) nearby(id string, limit int) {
 	if g.at[id] || g.near == mostNear || len(g.items) >= limit {
 		return
 	}
-	n, held := len(g.items), maps.Clone(g.held)
+	n, held, over := len(g.items), maps.Clone(g.held), g.over[id]
 	g.quote(id, limit, false)
-	if g.held = held; len(g.items) == n {
+	if g.held, g.over[id] = held, over; len(g.items) == n {
 		delete(g.at, id) // a claim may lead here by its words
 		return
 	}

@@ -37,7 +37,10 @@ func (g *recalling) quote(id string, limit int, found bool) bool {
 	g.bind(&it, o, on)
 	switch by := g.current(it.after); {
 	case it.Trust != Replaced:
-	case !g.ask.All && (!found || o.Level < 2):
+	case !g.ask.All && !found:
+		g.at[id], g.over[id] = false, true // its own words may be found yet
+		return false
+	case !g.ask.All && o.Level < 2:
 		g.held["replaced"]++
 		return false
 	case by == "" || again:
