@@ -276,6 +276,9 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 	}
 	if l.rule != nil {
 		q.Collection, q.Owners, q.OwnerTyped, q.Words = l.rule.Collection, l.rule.Owner, l.rule.OwnerUser, l.rule.Words
+		if text, is := l.value.Text(); is && !l.key {
+			q.Called = j.in.Policy.Collections[q.Collection].Called[text]
+		}
 	}
 	// R28, and R29 for selectors. STTI-001 knows no roles: under profile strict
 	// only an argument the contract calls a target is one.

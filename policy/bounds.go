@@ -123,6 +123,40 @@ func (r *reader) phrases(f strictyaml.Words) (out []string) {
 	return out
 }
 
+// called compiles what else users call the members of a collection (R6). One name is of
+// one member, and no member is called as another is written: else the user's word for the
+// one would vouch for the other.
+func (r *reader) called(f *strictyaml.Map[strictyaml.Words]) map[string][]string {
+	if !f.Given() {
+		return nil
+	}
+	of, out := map[string]string{}, map[string][]string{}
+	for _, e := range f.Entries {
+		of[e.Key.Value] = e.Key.Value
+	}
+	for _, e := range f.Entries {
+		if e.Value.Node.Kind == strictyaml.List && len(e.Value.Items) == 0 {
+			r.Fault(e.Value.Node, "the member has no other name", "TX: [Texas]")
+		}
+		for _, t := range e.Value.Items {
+			member, taken := of[t.S]
+			switch {
+			case t.Node.Kind != strictyaml.Text:
+				continue // told before
+			case taken && member != e.Key.Value:
+				r.Fault(t.Node, "two members are called "+strictyaml.Word(t.S), "TX: [Texas]")
+			case taken:
+				r.Fault(t.Node, "this is the member itself, or told before", "TX: [Texas]")
+			case len(t.S) > 200 || strings.TrimSpace(t.S) != t.S || provenance.SmallSpace(provenance.Untyped, strictjson.StringOf(t.S)):
+				r.Fault(t.Node, "what users call a member is a name of 3 characters to 200 bytes, and no number", "TX: [Texas]")
+			}
+			of[t.S] = e.Key.Value
+			out[e.Key.Value] = append(out[e.Key.Value], t.S)
+		}
+	}
+	return out
+}
+
 // saying checks that phrases, the contract's or a case's, and no_args: user stand
 // together.
 func (r *reader) saying(c *Contract, f *toolFile) {

@@ -47,7 +47,7 @@ func (r *reader) compile(f *policyFile) *Policy {
 		if !collectionName.MatchString(e.Key.Value) {
 			r.Fault(e.Key, "the name of a collection is letters, digits, _, - and .", "")
 		}
-		p.Collections[e.Key.Value] = Collection{Closed: e.Value.Closed.Is, MayHoldSecrets: e.Value.MayHoldSecrets.Is}
+		p.Collections[e.Key.Value] = Collection{Closed: e.Value.Closed.Is, MayHoldSecrets: e.Value.MayHoldSecrets.Is, Called: r.called(&e.Value.Called)}
 		if m := e.Value.MayHoldSecrets; m.Is && !e.Value.Closed.Is {
 			r.Fault(m.Node, "what strangers can enter may hold no secret (R30)", "closed: true")
 		}

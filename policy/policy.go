@@ -44,6 +44,9 @@ type collectionFile struct {
 	// MayHoldSecrets says that the members of a closed collection may be told what
 	// the agent makes of a secret (R30).
 	MayHoldSecrets strictyaml.Truth `yaml:"may_hold_secrets"`
+	// Called says what else users call a member: TX: [Texas]. To type that is to type
+	// the member (R6).
+	Called strictyaml.Map[strictyaml.Words] `yaml:"called"`
 }
 
 type toolFile struct {

@@ -34,6 +34,9 @@ type Query struct {
 	// Words are those that make a value of small space one of this argument when
 	// the user types it after them (R8). Typed alone looks at them.
 	Words []string
+	// Called is what else the user calls the value, by the operator's word (R6). Typed
+	// alone looks at it.
+	Called []string
 	// Ours lets what stands intact at the one output that Server, Tool and At name vouch,
 	// and nothing else: a person said that our own people alone write there.
 	Ours bool

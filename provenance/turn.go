@@ -162,7 +162,9 @@ var audience = map[string]bool{
 // "file 13" or "issue #13" (R8); booleans, null and empty values never do.
 // With Authority, audience words and what has neither letter nor digit never
 // match. Without it a word behind a # is what it is without one, where the user set that apart:
-// "with the hashtag 'Travel'". The reason is unseen, label (it stands only where the text is
+// "with the hashtag 'Travel'". What else the operator says that users call the value
+// (Called) is found as the value is: who has read that list gains nothing by it, for it
+// is the user who has to say the name, and the name is of that member alone. The reason is unseen, label (it stands only where the text is
 // not the user's own) or small_space.
 func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	at, reason := l.typedAs(q)
@@ -170,6 +172,18 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 		q.Value, q.Named = strictjson.StringOf(text[1:]), true
 		if tag, why := l.typedAs(q); why == "" {
 			return tag, ""
+		}
+	}
+	for _, name := range q.Called {
+		if reason == "" {
+			break
+		}
+		q.Value, q.Type = strictjson.StringOf(name), Untyped
+		switch said, why := l.typedAs(q); {
+		case why == "":
+			return said, ""
+		case reason == writ.ProvenanceUnseen:
+			reason = why
 		}
 	}
 	return at, reason

@@ -52,10 +52,11 @@ type leaf struct {
 	enum    bool // a member of an enum of the pinned schema
 
 	contested bool
-	apart     bool // words have to be set apart as a name
-	proper    bool // which a capital within a sentence does
-	commands  bool // it is what an act is told to do, which the user must have ordered
-	open      bool // anyone can have made it appear (R28)
+	apart     bool     // words have to be set apart as a name
+	proper    bool     // which a capital within a sentence does
+	called    []string // what else users call it
+	commands  bool     // it is what an act is told to do, which the user must have ordered
+	open      bool     // anyone can have made it appear (R28)
 }
 
 func (l *leaf) typ() provenance.Type {
@@ -186,6 +187,9 @@ func (s *Session) read(in Call) (*call, error) {
 		l.Trace = &r.Traces[i]
 		l.contested = l.Contested
 		l.apart = (c.target(l) || l.names() && composes) && !l.key && c.effect&(policy.Send|policy.Egress|policy.Transfer) != 0
+		if text, is := l.value.Text(); is && !l.key {
+			l.called = c.Policy.Collections[l.collection()].Called[text]
+		}
 		l.commands = l.role == policy.Query && c.effect&(policy.Write|policy.Delete|policy.Send|policy.Transfer|policy.Auth) != 0
 		role := l.role.String()
 		if l.key {

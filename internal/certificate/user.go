@@ -205,8 +205,18 @@ var crowd = strings.Fields("all any anyone anybody each every everyone everybody
 
 // typed reports whether a reference quotes a value that the user typed whole: between
 // two ends of tokens, byte for byte, or in another spelling of its type. What is of
-// small space has to follow a word that says what it is (R8).
+// small space has to follow a word that says what it is (R8). Or it quotes what else the
+// operator says that users call it.
 func (s *Session) typed(l *leaf, r gate.Ref) bool {
+	return s.written(l, r) || slices.ContainsFunc(l.called, func(name string) bool {
+		of, rule := *l, *l.rule
+		rule.Type, of.rule, of.value = provenance.Untyped, &rule, strictjson.StringOf(name)
+		return s.written(&of, r)
+	})
+}
+
+// written is typed of a value as it is written.
+func (s *Session) written(l *leaf, r gate.Ref) bool {
 	t, words, ok := s.quote(r)
 	if !ok || l.answer {
 		return false
@@ -248,7 +258,7 @@ func (s *Session) tagged(t *turn, l *leaf, r gate.Ref) bool {
 	}
 	bare := *l
 	bare.value, bare.apart = strictjson.StringOf(text[1:]), true
-	return s.typed(&bare, r)
+	return s.written(&bare, r)
 }
 
 var (
