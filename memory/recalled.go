@@ -43,14 +43,16 @@ func (g *recalling) quote(id string, limit int, found bool) bool {
 	case !g.ask.All && o.Level < 2:
 		g.held["replaced"]++
 		return false
-	case by == "" || again:
+	case by == "":
+	case again:
+		g.claim(by, limit) // the note of what is given says that it is corrected
 	case g.old[by] == mostOld && !slices.Contains(g.later, id):
 		g.later = append(g.later, id)
 		return false
 	default:
 		g.old[by]++
 		g.claim(by, limit) // which is before it
-		if len(g.items) >= limit {
+		if i, again = g.same[text]; !again && len(g.items) >= limit {
 			g.held["limit"]++
 			return false
 		}
