@@ -53,12 +53,14 @@ quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 	go test ./...
 
 # The tests that are watched for races wait much, for disks and for processes; what is
-# beside them is one core's work at a time, so that they are not starved. Both stand on
-# what is installed before, so that nothing is installed twice at once. What measures a
+# beside them is one core's work at a time, so that they are not starved. What both stand
+# on is installed before, so that nothing is installed twice at once; what comes later
+# needs the rest, which is fetched and built meanwhile. What measures a
 # time comes last, by itself, and with the garbage collector as users have it: the rest
 # collects at four times what lives instead of at twice, which is a quarter of the work.
-test: peers clients $(BIN)/staticcheck ## everything that must be green
-	GOGC=400 $(MAKE) -j2 raced beside
+test: ## everything that must be green
+	$(MAKE) -j2 $(PEERS)/.stamp-debian $(PEERS)/.stamp-npm $(BIN)/staticcheck
+	GOGC=400 $(MAKE) -j4 raced beside peers clients
 	GOGC=400 $(MAKE) -j2 unraced apart
 	$(MAKE) conformance
 	@echo 'make test: all green'
@@ -106,7 +108,7 @@ invariants: ## make INVARIANTS.md of its table
 race: raced unraced apart ## every test with the real peers and clients, and with the race detector but for UNRACED and APART
 
 # make check vets all that these run.
-raced: peers clients
+raced: $(PEERS)/.stamp-npm
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -vet=off -race -timeout 15m -skip '^($(APART))$$' $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
 	CGO_ENABLED=1 go test -vet=off -race -run '^($(SIDES))$$' $(call holding,$(SIDES))
 

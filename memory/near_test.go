@@ -68,8 +68,9 @@ func TestNearnessDecidesNothing(t *testing.T) {
 		}
 		gone := 0
 		for _, it := range without.Items {
-			// A claim brings a quote of its own: another one where the order is another.
-			if of(with.Items, it.Observation) == nil && !slices.ContainsFunc(with.Items, func(o Item) bool { return normName(o.Text) == normName(it.Text) || o.ID == it.ID }) {
+			// A claim brings one of the quotes it was made from: another one where the order is another.
+			from := append(w.s.claimsOn(it.Observation), it.ID)
+			if of(with.Items, it.Observation) == nil && !slices.ContainsFunc(with.Items, func(o Item) bool { return normName(o.Text) == normName(it.Text) || slices.Contains(from, o.ID) }) {
 				gone++
 			}
 		}

@@ -328,29 +328,38 @@ func links(s string) []string {
 	if !strings.Contains(s, ".") || !utf8.ValidString(s) {
 		return nil
 	}
+	// None of their forms spans a blank, but that of a day with a time behind it, and that
+	// time is a form of its own. So they are looked for in the few words that may hold one.
+	words := slices.DeleteFunc(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune("\t\n\f\r ", r) }), func(w string) bool {
+		return !strings.ContainsAny(w, ".。") && !strings.Contains(w, "://")
+	})
 	var out []string
 	for _, f := range atomForms {
 		if f.kind == PathAtom {
 			break // what follows are no links
 		}
-		if !mayHold(s, f.kind, f.marks) {
-			continue
-		}
-		var rest strings.Builder
-		done := 0
-		for _, at := range f.form.FindAllStringIndex(s, -1) {
-			link := strings.TrimRight(s[at[0]:at[1]], ".,;:!?*_")
-			before, _ := utf8.DecodeLastRuneInString(s[:at[0]])
-			part := isAlnum(before) || strings.ContainsRune("/@.-_\\", before)
-			if (f.kind == LinkAtom && f.t == URL || f.kind == HostAtom) && !part && isAtom(f.kind, link) && len(out) < maxLinks && !slices.Contains(out, link) {
-				out = append(out, link)
+		for i, w := range words {
+			if !mayHold(w, f.kind, f.marks) {
+				continue
 			}
-			rest.WriteString(s[done:at[0]])
-			rest.WriteString(" ")
-			done = at[1]
+			var rest strings.Builder
+			done := 0
+			for _, at := range f.form.FindAllStringIndex(w, -1) {
+				link := strings.TrimRight(w[at[0]:at[1]], ".,;:!?*_")
+				before, _ := utf8.DecodeLastRuneInString(w[:at[0]])
+				part := isAlnum(before) || strings.ContainsRune("/@.-_\\", before)
+				if (f.kind == LinkAtom && f.t == URL || f.kind == HostAtom) && !part && isAtom(f.kind, link) && len(out) < maxLinks && !slices.Contains(out, link) {
+					out = append(out, link)
+				}
+				rest.WriteString(w[done:at[0]])
+				rest.WriteString(" ")
+				done = at[1]
+			}
+			if done > 0 {
+				rest.WriteString(w[done:])
+				words[i] = rest.String()
+			}
 		}
-		rest.WriteString(s[done:])
-		s = rest.String()
 	}
 	return out
 }
