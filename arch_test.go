@@ -63,7 +63,7 @@ var lattice = []layer{
 	{name: "texts by their words", packages: []string{"internal/words"}, may: []string{"internal/text"}, pure: true, outside: []string{"golang.org/x/text/...", "github.com/blevesearch/snowballstem/..."}},
 	{name: "what was said, in sentences", packages: []string{"internal/quote"}, may: []string{".", "internal/text", "internal/words", "internal/strictjson"}, pure: true, outside: []string{"github.com/clipperhouse/uax29/v2/sentences"}},
 	{name: "numbers in words", packages: []string{"internal/numeral"}, may: []string{"internal/text"}, pure: true},
-	{name: "what a user's words say of times and amounts", packages: []string{"internal/calendar", "internal/money"}, may: []string{"internal/numeral"}, pure: true},
+	{name: "what a user's words say of times and amounts", packages: []string{"internal/calendar", "internal/money"}, may: []string{"internal/numeral", "internal/text"}, pure: true},
 	{name: "strict JSON", packages: []string{"internal/strictjson"}, may: []string{"."}, pure: true,
 		outside: []string{"github.com/go-json-experiment/json/..."}},
 	{name: "strict YAML", packages: []string{"internal/strictyaml"}, may: words, pure: true,

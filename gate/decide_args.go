@@ -1,12 +1,12 @@
 package gate
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -114,18 +114,18 @@ func (j *judge) member(s spot, name string, v strictjson.Value) (at spot, named 
 }
 
 // fieldName is what a form calls its fields.
-var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+var fieldName = text.Pattern(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
 // answerKey reports whether a key of an answer is the protocol's own, or the
 // plain name of a field of a form. Any other key says something (R31, R16).
 func answerKey(path []string) bool {
 	switch name := path[len(path)-1]; len(path) {
 	case 1:
-		return fieldName.MatchString(name) || isIndex(name)
+		return fieldName().MatchString(name) || isIndex(name)
 	case 2:
 		return slices.Contains([]string{"action", "content", "role", "model", "stopReason"}, name)
 	default:
-		return fieldName.MatchString(name)
+		return fieldName().MatchString(name)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -206,7 +207,7 @@ func (j *judge) fromVariable(l *leaf) writ.Reason {
 // of them says where the first ends.
 const reserved = ":/?#[]@!$&'()*+,;="
 
-var expression = regexp.MustCompile(`\{(\+?)([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)\}`)
+var expression = text.Pattern(`\{(\+?)([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)\}`)
 
 // template is a URI template that has one reading.
 type template struct {
@@ -218,7 +219,7 @@ type template struct {
 // compileTemplate reads the part of RFC 6570 that has one reading: {var}
 // between literals that hold a reserved character, or a single {+var}.
 func compileTemplate(t string) (c template, ok bool) {
-	at := expression.FindAllStringSubmatchIndex(t, -1)
+	at := expression().FindAllStringSubmatchIndex(t, -1)
 	if len(at) == 0 || len(t) > 2048 {
 		return c, false
 	}

@@ -1,12 +1,12 @@
 package gate
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -400,7 +400,7 @@ func (j *judge) taken(b policy.Binding, of *leaf, beside provenance.Quote) (out 
 	return out
 }
 
-var composed = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var composed = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // typedWithin is where the user typed a value as a part of one word with others of the
 // call (R15): "octo/hello" says an owner and his repository, and neither of them says
@@ -415,7 +415,7 @@ func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
 		mine := false
 		for _, at := range k.Args {
 			i := slices.IndexFunc(j.leaves, func(o *leaf) bool {
-				return !o.key && !o.answer && at.Match(o.path) && (o.isText && composed.MatchString(o.text) || o.value.Kind() == strictjson.Number && integer(o.value) && composed.Match(o.value.Raw()))
+				return !o.key && !o.answer && at.Match(o.path) && (o.isText && composed().MatchString(o.text) || o.value.Kind() == strictjson.Number && integer(o.value) && composed().Match(o.value.Raw()))
 			})
 			if i < 0 {
 				break

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -359,7 +358,7 @@ var protectedNames = map[string]bool{
 }
 
 // protectedFamily are the same under a longer name: CLAUDE.local.md.
-var protectedFamily = regexp.MustCompile(`^(?:(?:agents?|claude|codex|crush|gemini|qwen|warp)\..*md|jenkinsfile\..*)$`)
+var protectedFamily = text.Pattern(`^(?:(?:agents?|claude|codex|crush|gemini|qwen|warp)\..*md|jenkinsfile\..*)$`)
 
 // steering refuses what an act would write to a file that other programs take
 // orders from (R34): its targets, and what a source brings into a directory.
@@ -459,5 +458,5 @@ func protectedName(name string) bool {
 	case ".ds_store", ".gitkeep", ".keep", ".localized":
 		return false
 	}
-	return strings.HasPrefix(name, ".") && strings.Trim(name, ".") != "" || protectedNames[name] || protectedFamily.MatchString(name)
+	return strings.HasPrefix(name, ".") && strings.Trim(name, ".") != "" || protectedNames[name] || protectedFamily().MatchString(name)
 }

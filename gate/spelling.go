@@ -2,7 +2,6 @@ package gate
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,16 +18,16 @@ const (
 )
 
 var (
-	scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+	scheme = text.Pattern(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 	// web begins a URL of another machine, which is no file's unless ".." takes
 	// the host and the scheme off: with both slashes and a host.
-	web        = regexp.MustCompile(`^(?i:https?|wss?):[/\\]{2}[^/\\?#]`)
-	device     = regexp.MustCompile(`^//[?.]/((?i)unc/)?`)
-	share      = regexp.MustCompile(`^//[^/]+/([A-Za-z])\$(?:/|$)`) // //host/c$/x
-	driveRoot  = regexp.MustCompile(`^/([A-Za-z])[:|]?(?:/|$)`)     // /C:/x, /c|/x and /c/x
-	driveWhere = regexp.MustCompile(`^[A-Za-z]:[^/]`)               // C:x
-	variable   = regexp.MustCompile(`^(?:\$\{([A-Za-z_]\w*)\}|\$(?:(?i)env:)?([A-Za-z_]\w*)|%([A-Za-z_]\w*)%)(?:/|$)`)
-	homeDrive  = regexp.MustCompile(`(?i)^%homedrive%/?%homepath%`)
+	web        = text.Pattern(`^(?i:https?|wss?):[/\\]{2}[^/\\?#]`)
+	device     = text.Pattern(`^//[?.]/((?i)unc/)?`)
+	share      = text.Pattern(`^//[^/]+/([A-Za-z])\$(?:/|$)`) // //host/c$/x
+	driveRoot  = text.Pattern(`^/([A-Za-z])[:|]?(?:/|$)`)     // /C:/x, /c|/x and /c/x
+	driveWhere = text.Pattern(`^[A-Za-z]:[^/]`)               // C:x
+	variable   = text.Pattern(`^(?:\$\{([A-Za-z_]\w*)\}|\$(?:(?i)env:)?([A-Za-z_]\w*)|%([A-Za-z_]\w*)%)(?:/|$)`)
+	homeDrive  = text.Pattern(`(?i)^%homedrive%/?%homepath%`)
 	homes      = []string{"HOME", "USERPROFILE", "HOMEPATH"}
 )
 
@@ -78,12 +77,12 @@ func Paths(text string) (out []string, all bool) {
 			}
 			add(strings.Join(names, "/"))
 		}
-		if m := scheme.FindString(s); m != "" {
+		if m := scheme().FindString(s); m != "" {
 			rest := strings.ReplaceAll(s[len(m):], `\`, "/")
 			if at := strings.IndexAny(rest, "?#"); at >= 0 {
 				add(m + rest[:at])
 			}
-			if web.MatchString(s) {
+			if web().MatchString(s) {
 				continue
 			}
 			if host, ok := strings.CutPrefix(rest, "//"); ok {
@@ -92,7 +91,7 @@ func Paths(text string) (out []string, all bool) {
 			}
 			add(rest)
 		}
-		if m := device.FindStringSubmatch(s); m != nil {
+		if m := device().FindStringSubmatch(s); m != nil {
 			if rest := s[len(m[0]):]; m[1] != "" {
 				add("//" + rest)
 			} else {
@@ -106,16 +105,16 @@ func Paths(text string) (out []string, all bool) {
 				}
 			}
 		}
-		if m := share.FindStringSubmatch(s); m != nil {
+		if m := share().FindStringSubmatch(s); m != nil {
 			add(m[1] + ":/" + s[len(m[0]):])
 		}
-		if m := driveRoot.FindStringSubmatch(s); m != nil { // several slashes are one by now
+		if m := driveRoot().FindStringSubmatch(s); m != nil { // several slashes are one by now
 			add(m[1] + ":/" + s[len(m[0]):])
 		}
-		if driveWhere.MatchString(s) {
+		if driveWhere().MatchString(s) {
 			add(s[2:])
 		}
-		if at := homeDrive.FindStringIndex(s); at != nil {
+		if at := homeDrive().FindStringIndex(s); at != nil {
 			add("~" + s[at[1]:])
 		}
 		if m := variableIn(s); m != nil {
@@ -141,7 +140,7 @@ func variableIn(s string) []string {
 	if s == "" || s[0] != '$' && s[0] != '%' {
 		return nil
 	}
-	return variable.FindStringSubmatch(s)
+	return variable().FindStringSubmatch(s)
 }
 
 func drive(s string) bool {
@@ -212,7 +211,7 @@ func spell(s string) spelled {
 			}
 		}
 	}
-	p.foreign = !p.abs && strings.HasSuffix(first, ":") && (web.MatchString(s) || len(first) == 2)
+	p.foreign = !p.abs && strings.HasSuffix(first, ":") && (web().MatchString(s) || len(first) == 2)
 	return p
 }
 

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -128,7 +127,7 @@ func (l *leaf) says(value string, a asking) bool {
 		return true
 	}
 	at := placed(l.text, value)
-	if at < 0 || len(quotedIn(l.text, value)) > 0 || beside.MatchString(l.text[:at]) && !strings.ContainsFunc(value, unicode.IsNumber) {
+	if at < 0 || len(quotedIn(l.text, value)) > 0 || beside().MatchString(l.text[:at]) && !strings.ContainsFunc(value, unicode.IsNumber) {
 		return false
 	}
 	t := &said{part: unit{text: l.text}, around: l.text, value: l.text[at : at+len(value)], at: at}
@@ -136,7 +135,7 @@ func (l *leaf) says(value string, a asking) bool {
 }
 
 // beside finds a word that stands right before something.
-var beside = regexp.MustCompile(`[\pL\pM]\s+$`)
+var beside = text.Pattern(`[\pL\pM]\s+$`)
 
 // asks reports whether a sentence, with a value at an offset, has the words of a
 // question: of two sides the one that is asked for stands before the value, and

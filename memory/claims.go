@@ -2,7 +2,6 @@ package memory
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -472,10 +471,10 @@ func enumerated(s, first, then string) bool {
 		return false
 	}
 	between, _, ok := strings.Cut(s[i+len(first):], then)
-	return ok && enumeration.MatchString(between)
+	return ok && enumeration().MatchString(between)
 }
 
 // joins stand between the parts of an enumeration.
 const joins = `(?:and|or|und|oder|et|ou|y|o|e|en|of|och|og|и|или)`
 
-var enumeration = regexp.MustCompile(`^\s*(,|&|` + joins + `\s)(.*(,|&|\s` + joins + `))?\s*$`)
+var enumeration = text.Pattern(`^\s*(,|&|` + joins + `\s)(.*(,|&|\s` + joins + `))?\s*$`)

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -54,7 +53,7 @@ var (
 
 // is reports whether a leaf is a value, or a text that has it in it.
 func (l *leaf) is(value string) bool {
-	return standsIn(l.text, value, true) || l.number && decimal.MatchString(value) && shortest(value) == shortest(l.text)
+	return standsIn(l.text, value, true) || l.number && decimal().MatchString(value) && shortest(value) == shortest(l.text)
 }
 
 // has reports whether a value stands in a unit between other words.
@@ -104,7 +103,7 @@ func standsIn(s, value string, whole bool) bool {
 func spelled(s string) string {
 	var b strings.Builder
 	at := 0
-	for _, m := range letters.FindAllStringIndex(s, -1) {
+	for _, m := range letters().FindAllStringIndex(s, -1) {
 		w := s[m[0]:m[1]]
 		r, n := utf8.DecodeRuneInString(w)
 		small := strings.ToLower(w[:n])
@@ -131,11 +130,11 @@ func joined(s string, from, to int) bool {
 	return part(before, first) || part(after, last)
 }
 
-var decimal = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+var decimal = text.Pattern(`^-?[0-9]+(\.[0-9]+)?$`)
 
 // shortest is a decimal number without zeros at the end of its fraction.
 func shortest(number string) string {
-	if decimal.MatchString(number) && strings.Contains(number, ".") {
+	if decimal().MatchString(number) && strings.Contains(number, ".") {
 		return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 	}
 	return number

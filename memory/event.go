@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // EventVersion is the version of events this package writes: of their format,
@@ -212,7 +212,7 @@ func (e *Event) fits() bool {
 	return err == nil && strictjson.Check(b, eventLimits) == nil
 }
 
-var refersTo = regexp.MustCompile(`"(?:obs|ent|prop|slot|edge|test|epi)_([0-9]+)(?:_[0-9]+)?"`)
+var refersTo = text.Pattern(`"(?:obs|ent|prop|slot|edge|test|epi)_([0-9]+)(?:_[0-9]+)?"`)
 
 // Refers returns the numbers of the records that made what an event names.
 func (e *Event) Refers() (out []uint64) {
@@ -220,7 +220,7 @@ func (e *Event) Refers() (out []uint64) {
 	if err != nil {
 		return nil
 	}
-	for _, m := range refersTo.FindAllSubmatch(b, -1) {
+	for _, m := range refersTo().FindAllSubmatch(b, -1) {
 		if n, err := strconv.ParseUint(string(m[1]), 10, 53); err == nil && n != e.N {
 			out = append(out, n)
 		}

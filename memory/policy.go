@@ -5,12 +5,12 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Fault is one defect of a policy file, with its line and column.
@@ -182,6 +182,6 @@ func Builtin() *Policy {
 
 // slug reports whether s is a lower-case word of ASCII letters, digits, _ and
 // -, at most 64 long, that starts with a letter.
-func slug(s string) bool { return slugForm.MatchString(s) }
+func slug(s string) bool { return slugForm().MatchString(s) }
 
-var slugForm = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+var slugForm = text.Pattern(`^[a-z][a-z0-9_-]{0,63}$`)

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -103,27 +104,27 @@ func cropped(before, value, after string, a asking, subject *Entity) bool {
 	if r, _ := utf8.DecodeRuneInString(value); !unicode.IsUpper(r) || strings.ContainsFunc(value, unicode.IsNumber) {
 		return false
 	}
-	prev, next := nameBefore.FindStringSubmatch(before), nameAfter.FindStringSubmatch(after)
+	prev, next := nameBefore().FindStringSubmatch(before), nameAfter().FindStringSubmatch(after)
 	mine := func(w string) bool {
-		return title.MatchString(w+".") || matches(words.Of(w), a.words...) || in("self", words.Of(w)[0]) || names(subject.Names[0].Text, w, true)
+		return title().MatchString(w+".") || matches(words.Of(w), a.words...) || in("self", words.Of(w)[0]) || names(subject.Names[0].Text, w, true)
 	}
 	return prev != nil && prev[1] != "" && !mine(prev[2]) || next != nil && !mine(next[1])
 }
 
 var (
-	nameBefore = regexp.MustCompile(`(\S\s+|^)(\p{Lu}[\pL\pM]*)\s$`)
-	nameAfter  = regexp.MustCompile(`^\s(\p{Lu}[\pL\pM]+)`)
+	nameBefore = text.Pattern(`(\S\s+|^)(\p{Lu}[\pL\pM]*)\s$`)
+	nameAfter  = text.Pattern(`^\s(\p{Lu}[\pL\pM]+)`)
 )
 
 // ranged reports whether a value is one end of a range, a bound, one of two that it
 // may be, or what a change is from.
 func ranged(before, value, after string) bool {
 	number := strings.ContainsFunc(value, unicode.IsNumber)
-	if number && (bound.MatchString(before) || dashed.MatchString(before) || dash.MatchString(after)) || either.MatchString(before) || orElse.MatchString(after) ||
-		changed.MatchString(before) && into.MatchString(after) {
+	if number && (bound().MatchString(before) || dashed().MatchString(before) || dash().MatchString(after)) || either().MatchString(before) || orElse().MatchString(after) ||
+		changed().MatchString(before) && into().MatchString(after) {
 		return true
 	}
-	return slices.ContainsFunc(words.Of(before), func(w string) bool { return in("between", w) }) && (rangeFrom.MatchString(before) && rangeAnd.MatchString(after) || rangeTo.MatchString(before))
+	return slices.ContainsFunc(words.Of(before), func(w string) bool { return in("between", w) }) && (rangeFrom().MatchString(before) && rangeAnd().MatchString(after) || rangeTo().MatchString(before))
 }
 
 // ands and ors join two of something, in any of the languages.
@@ -132,18 +133,24 @@ const (
 	ors  = `(?:or|oder|ou|eller|или)`
 )
 
+// betweens are the words for it that begin a range.
+func betweens() string {
+	return `(?:` + strings.Join(slices.Sorted(maps.Keys(grammar()["between"])), "|") + `)`
+}
+
 var (
-	betweens  = `(?:` + strings.Join(slices.Sorted(maps.Keys(grammar()["between"])), "|") + `)`
-	rangeFrom = regexp.MustCompile(`(?i)(^|[^\pL])` + betweens + `\s+\S{0,4}$`)
-	rangeAnd  = regexp.MustCompile(`(?i)^\s*\S{0,4}\s+` + ands + `\s`)
-	bound     = regexp.MustCompile(`(?i)(^|[^\pL])(than|under|over|below|above|at least|at most|up to|twice|half|double|maximum|minimum|mehr als|weniger als|unter|mindestens|höchstens|maximal|bis zu|plus de|moins de|au moins|au plus|más de|menos de|al menos|più di|meno di|almeno|mais de|pelo menos|meer dan|minder dan|minstens|hoogstens|mer än|mindre än|minst|högst|mere end|mindre end|mer enn|mindre enn|больше|меньше)\s+\S{0,4}$|[≤≥<>≈≠~]\s*$`)
-	either    = regexp.MustCompile(`(?i)[^\pL]` + ors + `\s+\S{0,4}$`)
-	orElse    = regexp.MustCompile(`(?i)^\s*` + ors + `\s`)
-	dashed    = regexp.MustCompile(`\pN\s*[\x{2013}\x{2014}-]\s*$`)
-	dash      = regexp.MustCompile(`^\s*[\x{2013}\x{2014}-]\s*\pN`)
-	changed   = regexp.MustCompile(`(?i)(^|[^\pL])(from|von|vom|du|desde|dal|från|fra|от|с)\s+\S{0,4}$`)
-	into      = regexp.MustCompile(`(?i)^\s*(to|auf|zu|bis|vers|hasta|till|til|на|до)\s`)
-	rangeTo   = regexp.MustCompile(`(?i)(^|[^\pL])` + betweens + `\s+[^.;]{1,40}\s` + ands + `\s+\S{0,4}$`)
+	rangeFrom = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(^|[^\pL])` + betweens() + `\s+\S{0,4}$`) })
+	rangeAnd  = text.Pattern(`(?i)^\s*\S{0,4}\s+` + ands + `\s`)
+	bound     = text.Pattern(`(?i)(^|[^\pL])(than|under|over|below|above|at least|at most|up to|twice|half|double|maximum|minimum|mehr als|weniger als|unter|mindestens|höchstens|maximal|bis zu|plus de|moins de|au moins|au plus|más de|menos de|al menos|più di|meno di|almeno|mais de|pelo menos|meer dan|minder dan|minstens|hoogstens|mer än|mindre än|minst|högst|mere end|mindre end|mer enn|mindre enn|больше|меньше)\s+\S{0,4}$|[≤≥<>≈≠~]\s*$`)
+	either    = text.Pattern(`(?i)[^\pL]` + ors + `\s+\S{0,4}$`)
+	orElse    = text.Pattern(`(?i)^\s*` + ors + `\s`)
+	dashed    = text.Pattern(`\pN\s*[\x{2013}\x{2014}-]\s*$`)
+	dash      = text.Pattern(`^\s*[\x{2013}\x{2014}-]\s*\pN`)
+	changed   = text.Pattern(`(?i)(^|[^\pL])(from|von|vom|du|desde|dal|från|fra|от|с)\s+\S{0,4}$`)
+	into      = text.Pattern(`(?i)^\s*(to|auf|zu|bis|vers|hasta|till|til|на|до)\s`)
+	rangeTo   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)(^|[^\pL])` + betweens() + `\s+[^.;]{1,40}\s` + ands + `\s+\S{0,4}$`)
+	})
 )
 
 // hasEach reports whether all of some texts stand in a unit.
@@ -231,8 +238,8 @@ func (s *State) firstNames(en *Entity) (out []string) {
 // the possessive that stands nearest before it is the subject's own.
 func (d *draftEvent) belongs(before string, ob *Observation, subject *Entity, a asking) bool {
 	speaks := himself(ob, subject)
-	before = fold(apostrophes.ReplaceAllString(before, "'"))
-	all := possessive.FindAllStringSubmatchIndex(before, -1)
+	before = fold(apostrophes().ReplaceAllString(before, "'"))
+	all := possessive().FindAllStringSubmatchIndex(before, -1)
 	for _, m := range slices.Backward(all) {
 		owner := words.Of(before[m[2]:m[3]])
 		switch {
@@ -255,7 +262,7 @@ func (d *draftEvent) belongs(before string, ob *Observation, subject *Entity, a 
 }
 
 // possessive finds words, and those with 's behind them.
-var possessive = regexp.MustCompile(`([\pL\pM\pN.-]+)('s\b)?`)
+var possessive = text.Pattern(`([\pL\pM\pN.-]+)('s\b)?`)
 
 // noteForm is the predicate of a claim whose value is the sentence itself.
 const noteForm = "note"
@@ -266,8 +273,8 @@ func (b *bearer) adds(pr *Proposition, value string) bool {
 	if pr.Predicate == noteForm {
 		return false
 	}
-	for _, c := range clauseStart.Split(b.text, -1) {
-		if standsIn(c, value, true) && (also.MatchString(c) || slices.ContainsFunc(words.Of(c), func(w string) bool {
+	for _, c := range clauseStart().Split(b.text, -1) {
+		if standsIn(c, value, true) && (also().MatchString(c) || slices.ContainsFunc(words.Of(c), func(w string) bool {
 			return in("also", w) && !slices.Contains(asked, w)
 		})) {
 			return true
@@ -276,7 +283,7 @@ func (b *bearer) adds(pr *Proposition, value string) bool {
 	return false
 }
 
-var also = regexp.MustCompile(`(?i)[^\pL](too\s*([.,;:!)]|$)|as well([^\pL]|$))`)
+var also = text.Pattern(`(?i)[^\pL](too\s*([.,;:!)]|$)|as well([^\pL]|$))`)
 
 // empty reports whether a value says when, or please, and nothing else.
 func empty(value string) bool {

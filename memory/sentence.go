@@ -69,8 +69,8 @@ func (u *unit) parts(named []string) (out []unit) {
 		}
 	}
 	at := 0
-	for _, m := range stop.FindAllIndex(shadow, -1) {
-		if title.Match(shadow[:m[0]+1]) || quote.InDate(u.text[:m[0]+1], u.text[m[1]:]) {
+	for _, m := range stop().FindAllIndex(shadow, -1) {
+		if title().Match(shadow[:m[0]+1]) || quote.InDate(u.text[:m[0]+1], u.text[m[1]:]) {
 			continue
 		}
 		out = append(out, unit{text: u.text[at:m[1]], at: u.at + at, whole: u.whole})
@@ -80,8 +80,8 @@ func (u *unit) parts(named []string) (out []unit) {
 }
 
 var (
-	stop  = regexp.MustCompile(`[.!?…][\p{Pe}\p{Pf}\pS"'*_]*\s+`)
-	title = regexp.MustCompile(`(?i)(^|[^\pL])(dr|mr|mrs|ms|prof|mme|sra|herr|frau|señor|señora)\.$`)
+	stop  = text.Pattern(`[.!?…][\p{Pe}\p{Pf}\pS"'*_]*\s+`)
+	title = text.Pattern(`(?i)(^|[^\pL])(dr|mr|mrs|ms|prof|mme|sra|herr|frau|señor|señora)\.$`)
 )
 
 // A span of a text, by its bytes.
@@ -94,7 +94,7 @@ func (a span) meets(b span) bool { return a.from < b.to && b.from < a.to }
 // and lines that mail programs mark. What is struck out is among them. A mark does
 // not count beside a value that is all that is quoted.
 func quotedIn(s, value string) (out []span) {
-	for _, m := range mailed.FindAllStringIndex(s, -1) {
+	for _, m := range mailed().FindAllStringIndex(s, -1) {
 		out = append(out, span{m[0], m[1]})
 	}
 	if value != "" && strings.Contains(s, value) {
@@ -126,7 +126,7 @@ func quotedIn(s, value string) (out []span) {
 			switch {
 			case text.Alphanumeric(before) && text.Alphanumeric(after):
 				continue // an apostrophe
-			case m.opens && elided.MatchString(s[end:]):
+			case m.opens && elided().MatchString(s[end:]):
 				continue
 			case m.closes && unicode.IsLetter(before) && !slices.ContainsFunc(at[single], func(m mark) bool { return m.opens }):
 				continue // of a possessive, or of what is left out
@@ -171,8 +171,8 @@ func closing(r rune) bool {
 }
 
 var (
-	mailed = regexp.MustCompile(`(?m)^[ \t]*>.*(\n|$)`)
-	elided = regexp.MustCompile(`(?i)^(n|em|tis|twas|til|cause|bout|[0-9]0s)([^\pL\pN]|$)`)
+	mailed = text.Pattern(`(?m)^[ \t]*>.*(\n|$)`)
+	elided = text.Pattern(`(?i)^(n|em|tis|twas|til|cause|bout|[0-9]0s)([^\pL\pN]|$)`)
 )
 
 // said is a sentence that may answer a question: the part of it that holds all
@@ -213,11 +213,11 @@ func placed(s, value string) int {
 // and for a denial that a but turns before the value.
 func (t *said) affirmed(asked []string) bool {
 	before, after := t.around[:t.at], t.around[t.at+len(t.value):]
-	if m := request.FindStringIndex(t.around[t.begins:]); m != nil && t.begins+m[1] <= t.at {
+	if m := request().FindStringIndex(t.around[t.begins:]); m != nil && t.begins+m[1] <= t.at {
 		before = t.around[t.begins+m[1] : t.at]
 		after = strings.TrimRightFunc(after, func(r rune) bool { return !text.Alphanumeric(r) })
 	}
-	if questions.MatchString(addresses.ReplaceAllString(before+" "+after, " ")) || unsaid.MatchString(t.around) {
+	if questions().MatchString(addresses().ReplaceAllString(before+" "+after, " ")) || unsaid().MatchString(t.around) {
 		return false
 	}
 	if t.part.text != "" && t.inverted() {
@@ -229,13 +229,13 @@ func (t *said) affirmed(asked []string) bool {
 			return false
 		}
 	}
-	before, after = t.without(answered.ReplaceAllString(before, "$1")), t.without(after)
+	before, after = t.without(answered().ReplaceAllString(before, "$1")), t.without(after)
 	if denies(after, asked) >= 0 && !t.rival(after) {
 		return false
 	}
 	last := denies(before, asked)
-	return last < 0 || slices.ContainsFunc(clauseStart.FindAllStringIndex(before, -1), func(m []int) bool {
-		return m[1] > last && slices.Contains(turning, strings.ToLower(letters.FindString(before[m[1]:])))
+	return last < 0 || slices.ContainsFunc(clauseStart().FindAllStringIndex(before, -1), func(m []int) bool {
+		return m[1] > last && slices.Contains(turning, strings.ToLower(letters().FindString(before[m[1]:])))
 	})
 }
 
@@ -243,7 +243,7 @@ func (t *said) affirmed(asked []string) bool {
 // end or without.
 func (t *said) inverted() bool {
 	ws := words.Of(plain(t.part.text))
-	return len(ws) > 0 && in("asks", ws[0]) && !request.MatchString(t.part.text) && !slices.ContainsFunc(append(t.named, t.value), func(n string) bool {
+	return len(ws) > 0 && in("asks", ws[0]) && !request().MatchString(t.part.text) && !slices.ContainsFunc(append(t.named, t.value), func(n string) bool {
 		in := words.Of(n)
 		return len(in) > 0 && in[0] == ws[0]
 	})
@@ -263,7 +263,7 @@ func (t *said) without(s string) string {
 // rival reports whether all that is denied behind a value is another one: DE11,
 // not DE97.
 func (t *said) rival(after string) bool {
-	m := denied.FindStringSubmatch(after)
+	m := denied().FindStringSubmatch(after)
 	if m == nil {
 		return false
 	}
@@ -278,13 +278,13 @@ func (t *said) rival(after string) bool {
 }
 
 var (
-	questions = regexp.MustCompile(`[?？؟՞⁇⁈⁉‽¿]`)
-	addresses = regexp.MustCompile(`\S+://\S+[\pL\pN/]`)
+	questions = text.Pattern(`[?？؟՞⁇⁈⁉‽¿]`)
+	addresses = text.Pattern(`\S+://\S+[\pL\pN/]`)
 	// Boxes that nobody has ticked, and what says that it is not meant.
-	unsaid      = regexp.MustCompile(`(?i)\[\s*\]|☐|(^|\s)/s(\W|$)|<(del|s|strike)>`)
-	answered    = regexp.MustCompile(`(?im)(^|[.!?]\s+)(?:(?:no|nein|non|nej|nei|nee|não|нет)[.,!]\s+)+`)
-	clauseStart = regexp.MustCompile(`^\s*|[,;:]\s+|\s+[-\x{2013}\x{2014}]\s+`)
-	denied      = regexp.MustCompile(`^\s*,?\s*(?:` + ands + `\s+)?(?:not|nicht|pas|no|non|não|niet|inte|ikke|не)\s+(\S+(?:\s\S+){0,2}?)[.!]?\s*$`)
+	unsaid      = text.Pattern(`(?i)\[\s*\]|☐|(^|\s)/s(\W|$)|<(del|s|strike)>`)
+	answered    = text.Pattern(`(?im)(^|[.!?]\s+)(?:(?:no|nein|non|nej|nei|nee|não|нет)[.,!]\s+)+`)
+	clauseStart = text.Pattern(`^\s*|[,;:]\s+|\s+[-\x{2013}\x{2014}]\s+`)
+	denied      = text.Pattern(`^\s*,?\s*(?:` + ands + `\s+)?(?:not|nicht|pas|no|non|não|niet|inte|ikke|не)\s+(\S+(?:\s\S+){0,2}?)[.!]?\s*$`)
 	turning     = []string{"but", "rather", "instead", "sondern", "aber", "mais", "sino", "pero", "ma", "bensì", "mas", "maar", "men", "utan", "а", "но"}
 )
 
@@ -295,7 +295,7 @@ func denies(s string, asked []string) int {
 	if !slices.ContainsFunc(words.Of(s), func(w string) bool { return in("doubts", w) }) {
 		return last
 	}
-	for _, m := range letters.FindAllStringIndex(s, -1) {
+	for _, m := range letters().FindAllStringIndex(s, -1) {
 		for _, w := range words.Of(s[m[0]:m[1]]) {
 			switch {
 			case in("deny", w) && !slices.Contains(asked, w),
@@ -313,18 +313,18 @@ func denies(s string, asked []string) int {
 // plain is a text with its apostrophes as one character, and what is written with
 // one as words of their own: isn't is is not, and j'ai je ai.
 func plain(s string) string {
-	s = apostrophes.ReplaceAllString(strings.Map(func(r rune) rune {
+	s = apostrophes().ReplaceAllString(strings.Map(func(r rune) rune {
 		if text.Hidden(r, text.Ignorable) {
 			return -1
 		}
 		return r
 	}, s), "'")
-	s = nots.ReplaceAllString(s, "$1 not")
-	return elisions.ReplaceAllString(s, "$1${2}e ")
+	s = nots().ReplaceAllString(s, "$1 not")
+	return elisions().ReplaceAllString(s, "$1${2}e ")
 }
 
 var (
-	apostrophes = regexp.MustCompile("[´`ʼ＇’‘ʹ′‛]")
-	nots        = regexp.MustCompile(`(?i)([\pL])n't\b`)
-	elisions    = regexp.MustCompile(`(?i)(^|[^\pL])([jn])'`)
+	apostrophes = text.Pattern("[´`ʼ＇’‘ʹ′‛]")
+	nots        = text.Pattern(`(?i)([\pL])n't\b`)
+	elisions    = text.Pattern(`(?i)(^|[^\pL])([jn])'`)
 )

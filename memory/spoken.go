@@ -2,7 +2,6 @@ package memory
 
 import (
 	_ "embed"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -108,7 +107,7 @@ func tokens(s string) (out []spoken) {
 
 func tokenOf(f string, place int, capitals, number bool) spoken {
 	t := spoken{words: words.Of(f)}
-	w := letters.FindString(f)
+	w := letters().FindString(f)
 	short := len(w) > 1 && strings.ToUpper(w) == w && !capitals
 	if len(t.words) != 1 || short || number || w == "i" && place != 0 {
 		return t
@@ -124,20 +123,20 @@ func tokenOf(f string, place int, capitals, number bool) spoken {
 	return t
 }
 
-var letters = regexp.MustCompile(`[\pL\pM]+`)
+var letters = text.Pattern(`[\pL\pM]+`)
 
 // Denies reports whether a text has a word that denies, or asks: then it does not
 // say the same as one that does neither.
 func Denies(s string) bool {
-	if m := request.FindStringIndex(s); m != nil {
+	if m := request().FindStringIndex(s); m != nil {
 		s = s[m[1]:]
-	} else if i := strings.LastIndexFunc(s, text.Alphanumeric); questions.MatchString(s[max(0, i):]) {
+	} else if i := strings.LastIndexFunc(s, text.Alphanumeric); questions().MatchString(s[max(0, i):]) {
 		return true
 	}
 	return slices.ContainsFunc(words.Of(plain(s)), func(w string) bool { return in("no", w) })
 }
 
-var request = regexp.MustCompile(`(?i)^\W*(?:(?:hey|hi|hello|please|and|so)\W+)*(?:(?:can|could|would|will) you (?:please )?(?:remember|note|keep in mind|make a note|save|store|write down)(?: that)?|(?:kannst|könntest) du dir (?:bitte )?merken|(?:peux|pourrais)-tu (?:noter|retenir) que|¿?(?:puedes|podrías) (?:recordar|anotar) que)\W`)
+var request = text.Pattern(`(?i)^\W*(?:(?:hey|hi|hello|please|and|so)\W+)*(?:(?:can|could|would|will) you (?:please )?(?:remember|note|keep in mind|make a note|save|store|write down)(?: that)?|(?:kannst|könntest) du dir (?:bitte )?merken|(?:peux|pourrais)-tu (?:noter|retenir) que|¿?(?:puedes|podrías) (?:recordar|anotar) que)\W`)
 
 // grammar.txt says itself which lists it has.
 //

@@ -2,10 +2,10 @@ package memory
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // ToolRemember is the everyday tool that writes: it records what it finds as
@@ -189,7 +189,7 @@ func Tools() (out []ToolSpec) {
 // A schema is JSON Schema.
 type schema map[string]any
 
-var clientForm = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+var clientForm = text.Pattern(`^[A-Za-z0-9._:-]{1,128}$`)
 
 // objectSchema is open: what is there and unknown the memory itself refuses, by its
 // own codes.
@@ -234,7 +234,7 @@ func (f *field) schema() schema {
 	case kindText, kindRaw:
 		bound("Length")
 	case kindClient:
-		s["pattern"] = clientForm.String()
+		s["pattern"] = clientForm().String()
 	case kindID:
 		s["pattern"] = "^" + f.enum[0] + "_[0-9]+(_[0-9]+)?$"
 	case kindIDs, kindObs:
@@ -243,14 +243,14 @@ func (f *field) schema() schema {
 	case kindWord:
 		s["enum"] = f.enum
 	case kindSlug:
-		s["pattern"] = slugForm.String()
+		s["pattern"] = slugForm().String()
 	case kindTime:
 		s["format"] = "date-time"
 	case kindTexts:
 		s["type"], s["items"] = "array", schema{"type": "string", "minLength": 1, "maxLength": maxName}
 		bound("Items")
 	case kindOutcomes:
-		s["type"], s["additionalProperties"] = "object", schema{"type": "string", "pattern": slugForm.String()}
+		s["type"], s["additionalProperties"] = "object", schema{"type": "string", "pattern": slugForm().String()}
 	case kindBool:
 		s["type"] = "boolean"
 	case kindObject:
@@ -260,7 +260,7 @@ func (f *field) schema() schema {
 		s["required"] = []string{"subject", "predicate", "object"}
 		s["properties"] = schema{
 			"subject":    schema{"type": "string", "pattern": entity},
-			"predicate":  schema{"type": "string", "pattern": slugForm.String()},
+			"predicate":  schema{"type": "string", "pattern": slugForm().String()},
 			"qualifiers": schema{"type": "object"},
 			"object": schema{"type": "object", "additionalProperties": false, "properties": schema{
 				"entity":  schema{"type": "string", "pattern": entity},
@@ -272,4 +272,4 @@ func (f *field) schema() schema {
 }
 
 // clientID reports whether s can be a caller's own id of an observation.
-func clientID(s string) bool { return clientForm.MatchString(s) }
+func clientID(s string) bool { return clientForm().MatchString(s) }

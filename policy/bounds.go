@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -89,14 +89,14 @@ func stars(p provenance.Pattern) (n int) {
 // extensions compiles `extensions:` (R36).
 func (r *reader) extensions(f *argFile, a *ArgRule) {
 	for _, e := range f.Extensions.Items {
-		if e.Node.Kind == strictyaml.Text && !extensionForm.MatchString(e.S) {
+		if e.Node.Kind == strictyaml.Text && !extensionForm().MatchString(e.S) {
 			r.Fault(e.Node, "an extension is a dot, letters and digits, or nothing: '' for names without a dot", "extensions: [.md, .txt]")
 		}
 		a.Extensions = append(a.Extensions, e.S)
 	}
 }
 
-var extensionForm = regexp.MustCompile(`^(\.[A-Za-z0-9]{1,16}){0,3}$`)
+var extensionForm = text.Pattern(`^(\.[A-Za-z0-9]{1,16}){0,3}$`)
 
 // decimal reads a number that is not negative.
 func (r *reader) decimal(v strictyaml.Anything) string {

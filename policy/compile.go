@@ -2,7 +2,6 @@ package policy
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,12 +11,13 @@ import (
 	"github.com/writ-project/writ/internal/statement"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/provenance"
 )
 
 var (
-	pinForm        = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	collectionName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+	pinForm        = text.Pattern(`^sha256:[0-9a-f]{64}$`)
+	collectionName = text.Pattern(`^[A-Za-z0-9_.-]{1,64}$`)
 )
 
 // maxRules bounds the rules of one call, and with them the pairs that are
@@ -44,7 +44,7 @@ func (r *reader) compile(f *policyFile) *Policy {
 		}
 	}
 	for _, e := range f.Collections.Entries {
-		if !collectionName.MatchString(e.Key.Value) {
+		if !collectionName().MatchString(e.Key.Value) {
 			r.Fault(e.Key, "the name of a collection is letters, digits, _, - and .", "")
 		}
 		p.Collections[e.Key.Value] = Collection{Closed: e.Value.Closed.Is, MayHoldSecrets: e.Value.MayHoldSecrets.Is, Called: r.called(&e.Value.Called)}
@@ -98,7 +98,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	}
 	c.Closed, c.Optional = f.Closed.Is, f.Optional.Is
 	if f.Pin.Given() {
-		if c.Pin = f.Pin.S; !pinForm.MatchString(c.Pin) {
+		if c.Pin = f.Pin.S; !pinForm().MatchString(c.Pin) {
 			r.Fault(f.Pin.Node, "a pin is sha256: and 64 hexadecimal digits in lower case", "writ tools approve "+key.Value)
 		} else if c.Method != CallTool {
 			r.Fault(f.Pin.Node, "a method has no definition that could be pinned", "remove the pin")
@@ -301,7 +301,7 @@ const maxWords = 16
 
 // wordForm is one word as it stands in a sentence, of any length: counted
 // repetition of a class that large is a program of 1.2 MB.
-var wordForm = regexp.MustCompile(`^\pL[\pL\pN_-]*$`)
+var wordForm = text.Pattern(`^\pL[\pL\pN_-]*$`)
 
 // words compiles `words:` and `units:`.
 func (r *reader) words(f strictyaml.Words, example string) []string {
@@ -309,7 +309,7 @@ func (r *reader) words(f strictyaml.Words, example string) []string {
 	for _, w := range f.Items {
 		switch {
 		case w.Node.Kind != strictyaml.Text: // a fault already
-		case utf8.RuneCountInString(w.S) > 32 || !wordForm.MatchString(w.S):
+		case utf8.RuneCountInString(w.S) > 32 || !wordForm().MatchString(w.S):
 			r.Fault(w.Node, "a word is letters, digits, - and _, and begins with a letter", example)
 		case slices.Contains(out, w.S):
 			r.Fault(w.Node, strictyaml.Word(w.S)+" stands twice", "remove one")

@@ -2,13 +2,13 @@ package policy
 
 import (
 	"math/bits"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/writ-project/writ/internal/money"
 	"github.com/writ-project/writ/internal/statement"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -24,17 +24,17 @@ const (
 )
 
 var (
-	serverName = regexp.MustCompile(ServerNames)
-	toolName   = regexp.MustCompile(ToolNames)
+	serverName = text.Pattern(ServerNames)
+	toolName   = text.Pattern(ToolNames)
 )
 
 // ServerName reports whether a server may have that name in a configuration:
 // no underscore, so that a public name `server__tool` has one reading.
-func ServerName(s string) bool { return serverName.MatchString(s) }
+func ServerName(s string) bool { return serverName().MatchString(s) }
 
 // ToolName reports whether a tool may have that name: no other character is
 // safe in a terminal, in a policy and in every client (T05).
-func ToolName(s string) bool { return toolName.MatchString(s) }
+func ToolName(s string) bool { return toolName().MatchString(s) }
 
 // Method distinguishes tools/call from the other requests the gate judges as
 // tools (R32). Its zero value is tools/call.

@@ -14,7 +14,7 @@ import (
 // the operator's. The source must be one that Parse accepts and have a
 // contract for the tool; so must the answer, or there is an error and no text.
 func SetPin(source []byte, tool, pin string) ([]byte, error) {
-	if !pinForm.MatchString(pin) {
+	if !pinForm().MatchString(pin) {
 		return nil, errors.New("not a pin: sha256: and 64 hexadecimal digits")
 	}
 	p, faults := Parse("policy", source)

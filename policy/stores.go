@@ -27,7 +27,7 @@ func (f *field) names(tool string, o *provenance.OutputRule) bool {
 // stores compiles `stores:`, by server and by server/tool.
 func (r *reader) stores(p *Policy, f *policyFile) {
 	for _, e := range f.Stores.Entries {
-		if !collectionName.MatchString(e.Key.Value) {
+		if !collectionName().MatchString(e.Key.Value) {
 			r.Fault(e.Key, "the name of a store is letters, digits, _, - and .", "")
 		}
 		if e.Value.Node.Kind == strictyaml.List && len(e.Value.Items) < 1 {

@@ -59,7 +59,7 @@ type atomForm struct {
 	kind  AtomKind
 	t     Type
 	marks string // of which a text that has one holds at least one
-	form  *regexp.Regexp
+	form  func() *regexp.Regexp
 }
 
 const (
@@ -72,24 +72,24 @@ const (
 // atomForms are looked for in this order, and what one takes no later one sees.
 // Days and clocks are numbers that name nobody.
 var atomForms = []atomForm{
-	{LinkAtom, URL, ":", regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]*\])?` + inLink + `*`)},
-	{MailAtom, Email, "@", regexp.MustCompile("[^\\s@<>\"'`(),;:\\[\\]{}]+@[^\\s@<>\"'`(),;:\\[\\]{}]*[\\pL\\pN]")},
-	{"", Untyped, "0123456789", regexp.MustCompile(`\b(?:(?:19|20)[0-9]{2}-[01]?[0-9]-[0-3]?[0-9]|[0-3]?[0-9][./-][01]?[0-9][./-](?:19|20)[0-9]{2})(?:[T ][0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?)?\b`)},
-	{"", Untyped, ":", regexp.MustCompile(`\b[0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?\b`)},
-	{HostAtom, Host, ".", regexp.MustCompile(`\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b`)},
-	{HostAtom, Host, ".。", regexp.MustCompile(label + `+(?:[.。]` + label + `+)*[.。][\pL\pM]{2}[\pL\pN\pM-]*(?:[/?#:]` + inLink + `*)?`)},
-	{LinkAtom, Untyped, ":", regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,30}:[^\s"')\]}]` + inLink + `*`)},
-	{PathAtom, Path, "/\\", regexp.MustCompile("(?:^|[\\s\"'`(=:,;<>|\\[])(?:~?/[^\\s/<>\"'`()|][^\\s<>\"'`()|]*|//[^\\s/]|[A-Za-z]:[\\\\/][^\\s<>\"']*|\\\\\\\\[^\\s<>\"']+)")},
-	{MarkupAtom, Untyped, "<", regexp.MustCompile(`(?i)<(?:[!/?]|[\pL][^\s<>]*[\s/=:]|(?:script|style|iframe|object|embed|form|svg|math|base|link|meta|img|video|audio|input|button|a)>)`)},
+	{LinkAtom, URL, ":", text.Pattern(`(?i)[a-z][a-z0-9+.-]*://(?:\[[0-9a-f:.]*\])?` + inLink + `*`)},
+	{MailAtom, Email, "@", text.Pattern("[^\\s@<>\"'`(),;:\\[\\]{}]+@[^\\s@<>\"'`(),;:\\[\\]{}]*[\\pL\\pN]")},
+	{"", Untyped, "0123456789", text.Pattern(`\b(?:(?:19|20)[0-9]{2}-[01]?[0-9]-[0-3]?[0-9]|[0-3]?[0-9][./-][01]?[0-9][./-](?:19|20)[0-9]{2})(?:[T ][0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?)?\b`)},
+	{"", Untyped, ":", text.Pattern(`\b[0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?\b`)},
+	{HostAtom, Host, ".", text.Pattern(`\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b`)},
+	{HostAtom, Host, ".。", text.Pattern(label + `+(?:[.。]` + label + `+)*[.。][\pL\pM]{2}[\pL\pN\pM-]*(?:[/?#:]` + inLink + `*)?`)},
+	{LinkAtom, Untyped, ":", text.Pattern(`(?i)\b[a-z][a-z0-9+.-]{1,30}:[^\s"')\]}]` + inLink + `*`)},
+	{PathAtom, Path, "/\\", text.Pattern("(?:^|[\\s\"'`(=:,;<>|\\[])(?:~?/[^\\s/<>\"'`()|][^\\s<>\"'`()|]*|//[^\\s/]|[A-Za-z]:[\\\\/][^\\s<>\"']*|\\\\\\\\[^\\s<>\"']+)")},
+	{MarkupAtom, Untyped, "<", text.Pattern(`(?i)<(?:[!/?]|[\pL][^\s<>]*[\s/=:]|(?:script|style|iframe|object|embed|form|svg|math|base|link|meta|img|video|audio|input|button|a)>)`)},
 	// What a spreadsheet computes or starts: a cell that begins with = and goes on to a
 	// bracket or a bar, or with another sign and calls a function or a program by name.
-	{MarkupAtom, Untyped, "(|", regexp.MustCompile(`(?m)(?:^|[,;\t|])[\s"'“”]*(?:=[^\n]*[(|]|[+@-][^\pL\n]*\pL[\pL\pN.]*\(|[+@-]\S*\pL\S*\|)`)},
-	{MentionAtom, Untyped, "@", regexp.MustCompile(`@[\pL\pN_][\pL\pN_.-]*`)},
-	{MentionAtom, Untyped, "#-", regexp.MustCompile(`#[0-9]+|\bGH-[0-9]+`)},
-	{KeyAtom, Untyped, "", regexp.MustCompile(`[\pL\pN_+/=-]{20,}`)},
-	{MentionAtom, Untyped, "-. ", regexp.MustCompile(`\b(?:\+?1[-. ]?)?8(?:00|33|44|55|66|77|88)[-. ][\pL\pN][\pL\pN-]{4,}`)},
-	{NumberAtom, Untyped, "", regexp.MustCompile(`\+?[\pL]{0,4}[0-9](?:(?:[^\pL\pN,;]{0,3}|[,;])[\pL]?[0-9]){5,}`)},
-	{NumberAtom, Untyped, "", regexp.MustCompile(`[\pL\pN]*[0-9][\pL\pN]*`)},
+	{MarkupAtom, Untyped, "(|", text.Pattern(`(?m)(?:^|[,;\t|])[\s"'“”]*(?:=[^\n]*[(|]|[+@-][^\pL\n]*\pL[\pL\pN.]*\(|[+@-]\S*\pL\S*\|)`)},
+	{MentionAtom, Untyped, "@", text.Pattern(`@[\pL\pN_][\pL\pN_.-]*`)},
+	{MentionAtom, Untyped, "#-", text.Pattern(`#[0-9]+|\bGH-[0-9]+`)},
+	{KeyAtom, Untyped, "", text.Pattern(`[\pL\pN_+/=-]{20,}`)},
+	{MentionAtom, Untyped, "-. ", text.Pattern(`\b(?:\+?1[-. ]?)?8(?:00|33|44|55|66|77|88)[-. ][\pL\pN][\pL\pN-]{4,}`)},
+	{NumberAtom, Untyped, "", text.Pattern(`\+?[\pL]{0,4}[0-9](?:(?:[^\pL\pN,;]{0,3}|[,;])[\pL]?[0-9]){5,}`)},
+	{NumberAtom, Untyped, "", text.Pattern(`[\pL\pN]*[0-9][\pL\pN]*`)},
 }
 
 // Atoms returns the atoms of a text: of what stands there, and of what is read there
@@ -154,9 +154,9 @@ func plainOf(s string) (plain string, hides bool) {
 }
 
 var (
-	bareTag  = regexp.MustCompile(`</?\pL[\pL\pN-]*>`)
-	percents = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-	escapes  = regexp.MustCompile("\\\\([!-/:-@\\[-`{-~])")
+	bareTag  = text.Pattern(`</?\pL[\pL\pN-]*>`)
+	percents = text.Pattern(`%[0-9A-Fa-f]{2}`)
+	escapes  = text.Pattern("\\\\([!-/:-@\\[-`{-~])")
 )
 
 // undone is a text as it is read where Markdown, HTML or a link is.
@@ -165,7 +165,7 @@ func undone(s string) string {
 		return s
 	}
 	s = unmarked(s)
-	s = bareTag.ReplaceAllString(s, "")
+	s = bareTag().ReplaceAllString(s, "")
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("*_~`", r) {
 			return -1
@@ -179,14 +179,14 @@ func unmarked(s string) string {
 	for range 3 {
 		before := s
 		s = html.UnescapeString(s)
-		s = percents.ReplaceAllStringFunc(s, func(p string) string {
+		s = percents().ReplaceAllStringFunc(s, func(p string) string {
 			n, _ := strconv.ParseUint(p[1:], 16, 8)
 			if n < ' ' || n > '~' {
 				return p
 			}
 			return string(rune(n))
 		})
-		s = escapes.ReplaceAllString(s, "$1")
+		s = escapes().ReplaceAllString(s, "$1")
 		if s == before {
 			break
 		}
@@ -199,7 +199,7 @@ func atomsOf(plain string) (out []Atom) {
 		if !mayHold(plain, f.kind, f.marks) {
 			continue
 		}
-		plain = f.form.ReplaceAllStringFunc(plain, func(found string) string {
+		plain = f.form().ReplaceAllStringFunc(plain, func(found string) string {
 			if f.kind == "" {
 				return " \x00 "
 			}
@@ -344,7 +344,7 @@ func links(s string) []string {
 			}
 			var rest strings.Builder
 			done := 0
-			for _, at := range f.form.FindAllStringIndex(w, -1) {
+			for _, at := range f.form().FindAllStringIndex(w, -1) {
 				link := strings.TrimRight(w[at[0]:at[1]], ".,;:!?*_")
 				before, _ := utf8.DecodeLastRuneInString(w[:at[0]])
 				part := isAlnum(before) || strings.ContainsRune("/@.-_\\", before)
@@ -386,13 +386,13 @@ func PlainAtoms(s string, names []string) []Atom {
 		if in == hostArgument { // what reads URLs drops these
 			plain = dropped.Replace(plain)
 		}
-		return slashed(unquoted(escaped5C.ReplaceAllString(plain, "/")))
+		return slashed(unquoted(escaped5C().ReplaceAllString(plain, "/")))
 	}
 	out := atomsAs(s, read, func(a Atom) bool {
 		switch a.Kind {
 		case LinkAtom:
 			_, value, _ := strings.Cut(a.Text, ":")
-			return in == textArgument && narrows.MatchString(a.Text) && !keyIn(value)
+			return in == textArgument && narrows().MatchString(a.Text) && !keyIn(value)
 		case MailAtom, HiddenAtom, ManyAtoms:
 			return false
 		case HostAtom:
@@ -441,10 +441,10 @@ func keyIn(path string) bool {
 
 // narrows matches what a search is narrowed by, in words that those who search know: none
 // of them is a scheme, and what stands behind one is no host.
-var narrows = regexp.MustCompile(`^-?(?:after|age|archived|assigned|assignee|author|base|before|branch|category|cc|closed|comments|commenter|component|created|draft|due|environment|extension|filename|from|fork|has|head|in|involves|is|issue|label|labels|lang|language|level|linked|mentions|merged|milestone|name|newer|no|older|org|owner|path|platform|priority|project|pushed|release|repo|reporter|review|reviewer|size|sort|space|sprint|stars|state|status|subject|tag|tags|team|timesseen|title|to|topic|type|updated|user|visibility):(?:[<>]=?)?[A-Za-z0-9_-]*(?:/[A-Za-z0-9_-]+){0,4}$`)
+var narrows = text.Pattern(`^-?(?:after|age|archived|assigned|assignee|author|base|before|branch|category|cc|closed|comments|commenter|component|created|draft|due|environment|extension|filename|from|fork|has|head|in|involves|is|issue|label|labels|lang|language|level|linked|mentions|merged|milestone|name|newer|no|older|org|owner|path|platform|priority|project|pushed|release|repo|reporter|review|reviewer|size|sort|space|sprint|stars|state|status|subject|tag|tags|team|timesseen|title|to|topic|type|updated|user|visibility):(?:[<>]=?)?[A-Za-z0-9_-]*(?:/[A-Za-z0-9_-]+){0,4}$`)
 
 // escaped5C is a backslash as escapes spell it: undone first, two of them were one.
-var escaped5C = regexp.MustCompile(`(?i)%5c|&#92;|\\(?:u005c|x5c)`)
+var escaped5C = text.Pattern(`(?i)%5c|&#92;|\\(?:u005c|x5c)`)
 
 func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 
@@ -471,7 +471,7 @@ const (
 	hostArgument
 )
 
-var drive = regexp.MustCompile(`^[A-Za-z]:/`)
+var drive = text.Pattern(`^[A-Za-z]:/`)
 
 // isPath reports whether what stands in an argument is the path of a file, absolute or
 // from where one is. In one of a host nothing is, and where nothing says that it is one,
@@ -483,7 +483,7 @@ func (in argument) isPath(s string) bool {
 		return false
 	case first == "." || first == "..":
 		return len(first) < len(s)
-	case first != "" && !drive.MatchString(s) || strings.HasPrefix(rest, "/"):
+	case first != "" && !drive().MatchString(s) || strings.HasPrefix(rest, "/"):
 		return false
 	}
 	if in == someArgument && first == "" {
@@ -499,9 +499,9 @@ func (in argument) isPath(s string) bool {
 
 var (
 	// A host may be called by the end of a longer word: baseurl, website.
-	hostNames = regexp.MustCompile(`(?:host|domain|url|uri|href|site|server|address|endpoint|origin|proxy|webhook)(?:s|es)?$|^host|^(?:ip|link|fqdn|dns|peer|callback)s?$`)
-	fileNames = regexp.MustCompile(`(?:file|path|name|dir)s?$|^(?:directory|directories|folders?|globs?|include|includes|exclude|excludes|ref|branch|tag|version|release|doc|document|module)$`)
-	textNames = regexp.MustCompile(`(?:text|query)s?$|^(?:patterns?|regexp?|q|queries|search|terms?|keywords?|phrase|prompt|question|titles?|content|contents|body|message)$`)
+	hostNames = text.Pattern(`(?:host|domain|url|uri|href|site|server|address|endpoint|origin|proxy|webhook)(?:s|es)?$|^host|^(?:ip|link|fqdn|dns|peer|callback)s?$`)
+	fileNames = text.Pattern(`(?:file|path|name|dir)s?$|^(?:directory|directories|folders?|globs?|include|includes|exclude|excludes|ref|branch|tag|version|release|doc|document|module)$`)
+	textNames = text.Pattern(`(?:text|query)s?$|^(?:patterns?|regexp?|q|queries|search|terms?|keywords?|phrase|prompt|question|titles?|content|contents|body|message)$`)
 )
 
 // argumentOf reads the names that lead to an argument: one of a host anywhere makes it
@@ -510,14 +510,14 @@ func argumentOf(names []string) argument {
 	names = slices.DeleteFunc(slices.Clone(names), digits)
 	for i, n := range names {
 		words := text.NameWords(n)
-		if slices.ContainsFunc(words, hostNames.MatchString) {
+		if slices.ContainsFunc(words, hostNames().MatchString) {
 			return hostArgument
 		}
 		switch {
 		case i < len(names)-1:
-		case slices.ContainsFunc(words, fileNames.MatchString):
+		case slices.ContainsFunc(words, fileNames().MatchString):
 			return fileArgument
-		case slices.ContainsFunc(words, textNames.MatchString):
+		case slices.ContainsFunc(words, textNames().MatchString):
 			return textArgument
 		}
 	}
@@ -527,7 +527,7 @@ func argumentOf(names []string) argument {
 // between are marks that stand between what is asked for and something else.
 const between = " \t\r\n\"'`<>(){}|,;=@"
 
-var dottedDay = regexp.MustCompile(`^[0-3]?[0-9]\.[01]?[0-9]\.(?:19|20)[0-9]{2}$`)
+var dottedDay = text.Pattern(`^[0-3]?[0-9]\.[01]?[0-9]\.(?:19|20)[0-9]{2}$`)
 
 // addresses are the hosts of a text that are numbers and no address in four decimal
 // parts. 2.3.1 may be a version, 17 a count and 0x80070005 an error: those are hosts in
@@ -563,7 +563,7 @@ func addresses(s string, in argument) (out []string) {
 			if !strings.HasPrefix(whole, host+behind) || behind == "" && whole != host {
 				continue
 			}
-		case in == someArgument && (dots > 1 && !dottedDay.MatchString(bare) || hex):
+		case in == someArgument && (dots > 1 && !dottedDay().MatchString(bare) || hex):
 		default:
 			continue
 		}
@@ -572,14 +572,14 @@ func addresses(s string, in argument) (out []string) {
 	return out
 }
 
-var charEscape = regexp.MustCompile(`\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))`)
+var charEscape = text.Pattern(`\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))`)
 
 // unquoted is a text unmarked, and without the escapes by which a string of a program
 // spells a character, seen or not.
 func unquoted(s string) string {
 	for range 3 {
 		before := s
-		s = charEscape.ReplaceAllStringFunc(s, func(e string) string {
+		s = charEscape().ReplaceAllStringFunc(s, func(e string) string {
 			n, _ := strconv.ParseUint(strings.Trim(e[2:], "{}"), 16, 32)
 			if n < ' ' {
 				return e

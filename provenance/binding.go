@@ -1,7 +1,6 @@
 package provenance
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -218,11 +217,11 @@ func (l *Ledger) Where(q Query, n int) []Fact {
 func (l *Ledger) Fresh(q Query, extensions []string) (dir Query, ok bool) {
 	whole, isText := q.Value.Text()
 	parent, name, ok := splitPath(whole)
-	if !isText || !ok || q.Strict || visible(whole) != "" || utf8.RuneCountInString(name) > maxFreshName || !freshName.MatchString(name) ||
+	if !isText || !ok || q.Strict || visible(whole) != "" || utf8.RuneCountInString(name) > maxFreshName || !freshName().MatchString(name) ||
 		!slices.ContainsFunc(extensions, func(e string) bool {
 			return strings.HasSuffix(name, e) && name != e && (e != "" || !strings.Contains(name, "."))
 		}) ||
-		!l.Enumerated(q.Value) || l.listedAs(whole) || device.MatchString(name) {
+		!l.Enumerated(q.Value) || l.listedAs(whole) || device().MatchString(name) {
 		return q, false
 	}
 	for _, k := range append(l.keysOf(Path, q.Value), l.keysOf(Untyped, strictjson.StringOf(name))...) {
@@ -242,12 +241,12 @@ func (l *Ledger) listedAs(path string) bool {
 }
 
 // device are names that are none of a file's on Windows, whatever their extension.
-var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(\.|$)`)
+var device = text.Pattern(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(\.|$)`)
 
 // freshName is a name that an agent may make up, but for its length. A blank stands
 // between two words that could each be such a name: who splits it there finds no option,
 // no "." and no "..".
-var freshName = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]*(?: [\pL\pN][\pL\pN\pM._-]*)*$`)
+var freshName = text.Pattern(`^[\pL\pN][\pL\pN\pM._-]*(?: [\pL\pN][\pL\pN\pM._-]*)*$`)
 
 // maxFreshName bounds it, in characters. A count in the expression would be compiled as
 // that many copies of its classes, at every start of the program.

@@ -1,7 +1,6 @@
 package provenance
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // types are the declared types.
@@ -139,16 +139,16 @@ func numberText(t Type, text string) (string, bool, writ.Reason) {
 }
 
 var (
-	phoneForm = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
-	ibanForm  = regexp.MustCompile(`^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$`)
+	phoneForm = text.Pattern(`^\+[1-9][0-9]{6,14}$`)
+	ibanForm  = text.Pattern(`^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$`)
 	// Go's own RFC 3339 parser takes a comma and a one-digit hour.
-	timeForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$`)
+	timeForm = text.Pattern(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$`)
 )
 
 // phone is E.164; spaces and the usual separators are another spelling.
 func phone(s string) (string, writ.Reason) {
 	s = strings.NewReplacer(" ", "", "-", "", ".", "", "(", "", ")", "").Replace(s)
-	if !phoneForm.MatchString(s) {
+	if !phoneForm().MatchString(s) {
 		return "", writ.FormNotCanonical
 	}
 	return s, ""
@@ -157,7 +157,7 @@ func phone(s string) (string, writ.Reason) {
 // iban is the electronic form with a valid mod 97 check.
 func iban(s string) (string, writ.Reason) {
 	s = strings.ToUpper(strings.ReplaceAll(s, " ", ""))
-	if !ibanForm.MatchString(s) || s[2:4] < "02" || s[2:4] > "98" {
+	if !ibanForm().MatchString(s) || s[2:4] < "02" || s[2:4] > "98" {
 		return "", writ.FormNotCanonical
 	}
 	rem := 0
@@ -177,7 +177,7 @@ func iban(s string) (string, writ.Reason) {
 // instant is RFC 3339, equal when it is the same instant. Any offset may be
 // sent as written; lower-case letters and the unknown offset -00:00 may not.
 func instant(s string) (string, bool, writ.Reason) {
-	if !timeForm.MatchString(s) {
+	if !timeForm().MatchString(s) {
 		return "", false, writ.FormNotCanonical
 	}
 	up := strings.ToUpper(s)

@@ -569,7 +569,7 @@ func (l *Ledger) otherSpellings(v strictjson.Value) (keys []key) {
 	}
 	text = strings.TrimSpace(text)
 	for _, t := range [...]Type{Email, IBAN, Phone} {
-		if t == Email && !strings.Contains(text, "@") || t == IBAN && !ibanStart.MatchString(text) || t == Phone && !strings.HasPrefix(text, "+") {
+		if t == Email && !strings.Contains(text, "@") || t == IBAN && !ibanStart().MatchString(text) || t == Phone && !strings.HasPrefix(text, "+") {
 			continue
 		}
 		if c, _, why := Canonical(t, strictjson.StringOf(text)); why == "" && c != text {

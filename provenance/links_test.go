@@ -16,7 +16,7 @@ func linksOf(s string) (out []string) {
 	}
 	for _, f := range atomForms[:slices.IndexFunc(atomForms, func(f atomForm) bool { return f.kind == PathAtom })] {
 		rest, done := "", 0
-		for _, at := range f.form.FindAllStringIndex(s, -1) {
+		for _, at := range f.form().FindAllStringIndex(s, -1) {
 			link := strings.TrimRight(s[at[0]:at[1]], ".,;:!?*_")
 			before, _ := utf8.DecodeLastRuneInString(s[:at[0]])
 			part := isAlnum(before) || strings.ContainsRune("/@.-_\\", before)

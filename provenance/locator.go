@@ -3,7 +3,6 @@ package provenance
 import (
 	"net/netip"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -22,7 +21,7 @@ var domains = idna.New(
 
 // domainForm is what a domain is once it is ASCII; idna lets "a/b" and "a@b"
 // pass where it maps nothing.
-var domainForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$`)
+var domainForm = text.Pattern(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$`)
 
 // maxHost bounds the bytes of a host before it is looked at: 253 once it is
 // ASCII, and a letter is at most four bytes before.
@@ -57,7 +56,7 @@ func host(s string) (string, writ.Reason) {
 	if anyLabel(shown, mixedScript) {
 		return "", writ.FormMixedScript
 	}
-	if err != nil || back != nil || visible(shown) != "" || !domainForm.MatchString(ascii) {
+	if err != nil || back != nil || visible(shown) != "" || !domainForm().MatchString(ascii) {
 		return "", writ.FormNotCanonical
 	}
 	return ascii, ""
@@ -124,7 +123,7 @@ func base(part string) int {
 
 // localPart is RFC 5321's dot-string, widened to letters of any script: no
 // quoting, no comments, no white space.
-var localPart = regexp.MustCompile("^[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+(?:\\.[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+)*$")
+var localPart = text.Pattern("^[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+(?:\\.[\\pL\\pM\\pN!#$%&'*+/=?^_`{|}~-]+)*$")
 
 // email keeps the local part as it is (its case is the receiver's business)
 // and canonicalises the domain.
@@ -137,7 +136,7 @@ func email(s string) (string, writ.Reason) {
 	if mixedScript(local) {
 		return "", writ.FormMixedScript
 	}
-	if !localPart.MatchString(local) || !norm.NFKC.IsNormalString(local) {
+	if !localPart().MatchString(local) || !norm.NFKC.IsNormalString(local) {
 		return "", writ.FormNotCanonical
 	}
 	h, why := host(domain)
@@ -151,7 +150,7 @@ func email(s string) (string, writ.Reason) {
 }
 
 var (
-	schemeForm   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+	schemeForm   = text.Pattern(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 	defaultPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
 )
 
@@ -162,7 +161,7 @@ var (
 func absoluteURL(s string) (string, writ.Reason) {
 	refuse := func() (string, writ.Reason) { return "", writ.FormNotCanonical }
 	scheme, rest, ok := strings.Cut(s, "://")
-	if !ok || !schemeForm.MatchString(scheme) || strings.ContainsAny(s, " \\\"<>^`{|}") {
+	if !ok || !schemeForm().MatchString(scheme) || strings.ContainsAny(s, " \\\"<>^`{|}") {
 		return refuse()
 	}
 	scheme = strings.ToLower(scheme)

@@ -1,11 +1,12 @@
 package provenance
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // What stands around a phrase, and lets it be meant: its clause, request and rest.
@@ -21,7 +22,7 @@ func Means(text string, start, end int) bool {
 // that tells of nobody's doing, or opens it, and nobody is taken out.
 func Refers(text string, start, end int) bool {
 	return means(text, start, end, func(clause string, _ []string, after string) (wish, is bool) {
-		words := wordsOf(inBrackets.ReplaceAllString(clause, " "))
+		words := wordsOf(inBrackets().ReplaceAllString(clause, " "))
 		lead := requestOf(words)
 		rest := words[lead.n:]
 		stands := len(rest) == 0 || articles[rest[len(rest)-1]] && !tells(rest) && !takesOut(words)
@@ -73,9 +74,9 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 }
 
 // unhindered is a text without what says for courtesy alone that it may not be possible.
-func unhindered(text string) string { return courtesy.ReplaceAllString(text, "$1") }
+func unhindered(text string) string { return courtesy().ReplaceAllString(text, "$1") }
 
-var courtesy = regexp.MustCompile(`(?i)\bif (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))([,.;:!?]|$)`)
+var courtesy = text.Pattern(`(?i)\bif (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))([,.;:!?]|$)`)
 
 // longestRest bounds what is read behind a phrase, in bytes.
 const longestRest = 4 << 10
@@ -422,7 +423,7 @@ func unled(words []string) []string {
 	return words
 }
 
-var inBrackets = regexp.MustCompile(`\([^()]*\)`)
+var inBrackets = text.Pattern(`\([^()]*\)`)
 
 // opens reports whether what follows a part of a clause opens it, behind what is to be
 // done before it too, or stands behind an article in a clause that is a request and tells
@@ -430,7 +431,7 @@ var inBrackets = regexp.MustCompile(`\([^()]*\)`)
 // stands there behind what brings it about alone, and another one without a verb where
 // the sentence ends with it, as "and again the largest file" does.
 func opens(clause string, phrase []string, after string) (wish, is bool) {
-	clause = strings.TrimRight(inBrackets.ReplaceAllString(clause, " "), " \t")
+	clause = strings.TrimRight(inBrackets().ReplaceAllString(clause, " "), " \t")
 	marked := false
 	if r, n := utf8.DecodeLastRuneInString(clause); isMark(r) && !strings.ContainsRune(brackets, r) {
 		if i := strings.LastIndexAny(clause[:len(clause)-n], quotes); i >= 0 {
@@ -496,12 +497,12 @@ func opens(clause string, phrase []string, after string) (wish, is bool) {
 // nothing else, would be appreciated, by nobody else.
 func appreciates(after string) bool {
 	clauses := clausesOf(after[:endOf(after)])
-	m := appreciated.FindStringSubmatch(strings.Join(wordsOf(clauses[0].text), " "))
+	m := appreciated().FindStringSubmatch(strings.Join(wordsOf(clauses[0].text), " "))
 	return m != nil && !slices.ContainsFunc(strings.Fields(m[1]), func(w string) bool { return questioning[w] || asking[w] || joining[w] }) &&
 		!slices.ContainsFunc(clauses[1:], func(c clause) bool { return len(unled(wordsOf(c.text))) > 0 })
 }
 
-var appreciated = regexp.MustCompile(`^(.*?)\b(?:would|will) be (?:[a-z]+ly )?appreciated(?: by me| by us| now| a lot| very much)?$`)
+var appreciated = text.Pattern(`^(.*?)\b(?:would|will) be (?:[a-z]+ly )?appreciated(?: by me| by us| now| a lot| very much)?$`)
 
 // by reports whether words say that a state is to be brought about by what follows, as
 // "let's get it ready by starting the engine" does: it is no question what that takes.
@@ -556,7 +557,7 @@ func wavers(near, after string, polite bool) bool {
 			return true
 		}
 	}
-	if polite && able.MatchString(after) {
+	if polite && able().MatchString(after) {
 		return true
 	}
 	end := endOf(after)
@@ -582,7 +583,7 @@ func wavers(near, after string, polite bool) bool {
 }
 
 // able is what asks of a request whether it can be done.
-var able = regexp.MustCompile(`(?i)^[^.!?]*\b(?:at all|technically|legally|physically)\s*[?]`)
+var able = text.Pattern(`(?i)^[^.!?]*\b(?:at all|technically|legally|physically)\s*[?]`)
 
 // advises reports whether a clause says what is in a wish's way, or that words about it are
 // asked for.

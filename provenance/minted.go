@@ -1,7 +1,6 @@
 package provenance
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -40,9 +39,9 @@ func Mintable(v strictjson.Value) bool {
 	switch {
 	case digits(s):
 		return counted(s)
-	case stamped.MatchString(s):
+	case stamped().MatchString(s):
 		return true
-	case len(s) > 128 || !idForm.MatchString(s) || wallet(s) || ibanStart.MatchString(s) && atom(fold(s)):
+	case len(s) > 128 || !idForm().MatchString(s) || wallet(s) || ibanStart().MatchString(s) && atom(fold(s)):
 		return false
 	case !strings.ContainsFunc(s, unicode.IsLetter) && atom(fold(s)):
 		return false
@@ -51,10 +50,10 @@ func Mintable(v strictjson.Value) bool {
 }
 
 var (
-	idForm  = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_#+=-]*$`)
-	stamped = regexp.MustCompile(`^[0-9]{9,}\.[0-9]{1,9}$`)
+	idForm  = text.Pattern(`^[0-9A-Za-z][0-9A-Za-z_#+=-]*$`)
+	stamped = text.Pattern(`^[0-9]{9,}\.[0-9]{1,9}$`)
 	// coin are the forms of wallets: hexadecimal by its sign, and the two with a checksum.
-	coin = regexp.MustCompile(`^(0[xX][0-9a-fA-F]+|[1-9A-HJ-NP-Za-km-z]{25,}|(?i:[a-z]{1,15}1[02-9ac-hj-np-z]{38,}))$`)
+	coin = text.Pattern(`^(0[xX][0-9a-fA-F]+|[1-9A-HJ-NP-Za-km-z]{25,}|(?i:[a-z]{1,15}1[02-9ac-hj-np-z]{38,}))$`)
 )
 
 // counted reports whether digits are no number of a card, nor longer than what is counted:
@@ -82,7 +81,7 @@ func counted(s string) bool {
 // wallet reports whether a word can be one. What is drawn of as many characters in one
 // case is a digest, and none.
 func wallet(s string) bool {
-	return coin.MatchString(s) && (strings.ToLower(s) != s || strings.ContainsAny(s[:2], "xX") || strings.Trim(s, "0123456789abcdef") != "")
+	return coin().MatchString(s) && (strings.ToLower(s) != s || strings.ContainsAny(s[:2], "xX") || strings.Trim(s, "0123456789abcdef") != "")
 }
 
 func letterOrDigit(r rune) bool {
@@ -165,7 +164,7 @@ func Vague(pointer string, v strictjson.Value) bool {
 	if empty(v) || v.Kind() == strictjson.Bool {
 		return true
 	}
-	if s, isText := v.Text(); isText && strings.ContainsAny(s, " \t\n\f\r") && sentence.MatchString(s) { // one word is no sentence
+	if s, isText := v.Text(); isText && strings.ContainsAny(s, " \t\n\f\r") && sentence().MatchString(s) { // one word is no sentence
 		return true
 	}
 	is := func(list []string) bool {
@@ -179,7 +178,7 @@ func Vague(pointer string, v strictjson.Value) bool {
 	return why == "" && SmallSpace(Untyped, v) && is(counts) && !is(naming)
 }
 
-var sentence = regexp.MustCompile(`^\s*\pL\p{Ll}*[,.;:!?]*(\s+\p{Ll}+[,.;:!?]*){2,}\s*$`)
+var sentence = text.Pattern(`^\s*\pL\p{Ll}*[,.;:!?]*(\s+\p{Ll}+[,.;:!?]*){2,}\s*$`)
 
 var (
 	counts = strings.Fields("limit count page pages size offset max maximum top take skip rows results depth per first last")

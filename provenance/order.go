@@ -1,10 +1,11 @@
 package provenance
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // # Commands that are ordered (R6)
@@ -32,7 +33,7 @@ func Orders(text string, start, end int) bool {
 	}
 	said := withoutCommands(text, start, end)
 	from := strings.LastIndexByte(said[:max(0, outer.start-longestLead)], '\n') + 1
-	at := running.FindStringSubmatchIndex(said[from:outer.start])
+	at := running().FindStringSubmatchIndex(said[from:outer.start])
 	if at == nil {
 		return false
 	}
@@ -73,7 +74,7 @@ var putOff = wordSet(`after before pending until upon following once nach vor bi
 // line is: a list of steps, what somebody wrote, what is forbidden.
 func headed(text string) bool {
 	above := text[:strings.LastIndexByte(text, '\n')+1]
-	lead := running.MatchString(above) // "run these:"
+	lead := running().MatchString(above) // "run these:"
 	for l := range strings.Lines(above) {
 		l = strings.TrimSpace(l)
 		if strings.HasSuffix(l, ":") && !lead || strings.Contains(l, "?") ||
@@ -94,14 +95,14 @@ func withoutCommands(text string, start, end int) string {
 		}
 	}
 	blot(start, end)
-	for _, at := range setOff.FindAllIndex(out, -1) {
+	for _, at := range setOff().FindAllIndex(out, -1) {
 		blot(at[0]+1, at[1]-1)
 	}
 	return string(out)
 }
 
 // setOff is what stands in marks with which nothing else is written.
-var setOff = regexp.MustCompile("`[^`\n]+`|\"[^\"\n]+\"")
+var setOff = text.Pattern("`[^`\n]+`|\"[^\"\n]+\"")
 
 // longestLead is how far before a command the verb may stand, in bytes.
 const longestLead = 512
@@ -109,6 +110,6 @@ const longestLead = 512
 // running is a verb of running, with all that may lead from it to a command: other
 // commands, and words that name none. The verbs that say nothing else are a group of
 // their own.
-var running = regexp.MustCompile(`(?i)(?:^|[^\pL\pN_-])((run|rerun|re-run|execute)|invoke|launch|start|führe|führ|starte)` +
+var running = text.Pattern(`(?i)(?:^|[^\pL\pN_-])((run|rerun|re-run|execute)|invoke|launch|start|führe|führ|starte)` +
 	"(?:[\\s,:]+(?:`x+`|\"x+\"|[-*•]|[0-9]{1,2}[.)]|the|this|these|following|commands?|and|then|also|again|first|next|now|just|please|once|" +
 	`und|dann|danach|bitte|den|die|das|diesen|diese|folgenden?|befehle?|erst|zuerst|mal))*[\s:]+$`)

@@ -103,7 +103,7 @@ var (
 	// looks are characters that show a mark of another.
 	looks  = map[rune]rune{'＜': '<', '﹤': '<', '＞': '>', '﹥': '>', '／': '/', '［': '[', '］': ']'}
 	breaks = "\n\r\v\f\u0085\u2028\u2029"
-	entity = regexp.MustCompile(`^&(?:(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[lLgG][tT]);?|[A-Za-z]{2,8};)`)
+	entity = text.Pattern(`^&(?:(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[lLgG][tT]);?|[A-Za-z]{2,8};)`)
 )
 
 // look returns a turn as people read it, and the place in the turn of each of
@@ -114,7 +114,7 @@ func look(turn string) (seen string, at []int) {
 	for i := 0; i < len(turn); {
 		r, n := utf8.DecodeRuneInString(turn[i:])
 		if r == '&' {
-			if e := entity.FindString(turn[i:min(len(turn), i+12)]); e != "" {
+			if e := entity().FindString(turn[i:min(len(turn), i+12)]); e != "" {
 				if c, _ := utf8.DecodeRuneInString(html.UnescapeString(e)); c != '&' {
 					r, n = c, len(e)
 				}
@@ -146,36 +146,36 @@ func look(turn string) (seen string, at []int) {
 }
 
 var (
-	fences = regexp.MustCompile("`{3,}|~{3,}|\"{3,}|'{3,}")
+	fences = text.Pattern("`{3,}|~{3,}|\"{3,}|'{3,}")
 
-	passages = []struct{ open, close *regexp.Regexp }{
-		{regexp.MustCompile(`<!--`), regexp.MustCompile(`-->`)},
-		{regexp.MustCompile(`<!\[`), regexp.MustCompile(`\]\]>`)},
-		{regexp.MustCompile(`<\?`), regexp.MustCompile(`\?>`)},
-		{regexp.MustCompile(`<!\pL`), regexp.MustCompile(`>`)},
-		{regexp.MustCompile(`!\[`), regexp.MustCompile(`[)\]]`)},
+	passages = []struct{ open, close func() *regexp.Regexp }{
+		{text.Pattern(`<!--`), text.Pattern(`-->`)},
+		{text.Pattern(`<!\[`), text.Pattern(`\]\]>`)},
+		{text.Pattern(`<\?`), text.Pattern(`\?>`)},
+		{text.Pattern(`<!\pL`), text.Pattern(`>`)},
+		{text.Pattern(`!\[`), text.Pattern(`[)\]]`)},
 	}
 
-	mails = regexp.MustCompile(`(?m)^[ \t]*(?:` +
+	mails = text.Pattern(`(?m)^[ \t]*(?:` +
 		`-{5,}[ \t]*\pL[^\n]*-{4,}[ \t]*$` +
 		`|Begin forwarded message:[ \t]*$` +
 		`|(?:On|Am|Le|El|Il|Em|Op) [^\n]*[0-9][^\n]*(?:\n[^\n]*)?(?:wrote|schrieb|écrit|escribió|scritto|escreveu|schreef)[^\n]*:[ \t]*$` +
 		`|[*]*(?:From|Von|De|Da|Van):[^\n]*\n(?:[^\n]+\n){0,3}[ \t*]*(?:Sent|Gesendet|Envoyé|Enviado|Inviato|Verzonden)[ \t]?:` +
 		`|[*]*From:[^\n]*@[^\n]*\n(?:[^\n]+\n){0,3}[ \t*]*Date:)`)
 
-	tagOpens   = regexp.MustCompile(`<([\pL\pN_][\pL\pN\p{M}_:.-]*)[ \t\n/>]`)
-	tagCloses  = regexp.MustCompile(`</[ \t\n]*([\pL\pN_][\pL\pN\p{M}_:.-]*)[ \t\n]*>`)
-	codeOpens  = regexp.MustCompile(`\[(\pL[\pL\pN_]*)[\]= \t\n]`)
-	codeCloses = regexp.MustCompile(`\[/(\pL[\pL\pN_]*)[ \t\n]*\]`)
+	tagOpens   = text.Pattern(`<([\pL\pN_][\pL\pN\p{M}_:.-]*)[ \t\n/>]`)
+	tagCloses  = text.Pattern(`</[ \t\n]*([\pL\pN_][\pL\pN\p{M}_:.-]*)[ \t\n]*>`)
+	codeOpens  = text.Pattern(`\[(\pL[\pL\pN_]*)[\]= \t\n]`)
+	codeCloses = text.Pattern(`\[/(\pL[\pL\pN_]*)[ \t\n]*\]`)
 
 	// What may follow the name of a tag that nothing ends.
-	quotedValue = regexp.MustCompile("^[ \t\n/][^<>=]*=[ \t\n]*[" + quotes + "]")
-	firstValue  = regexp.MustCompile(`^[ \t\n/]+[^ \t\n<>=]+=`)
-	bareValue   = regexp.MustCompile(`^[ \t\n/][^<>=]*[\pL\pN_]=[^ \t\n]`)
-	anyValue    = regexp.MustCompile(`^[ \t\n/][^<>=]*=`)
-	nothing     = regexp.MustCompile(`^[ \t\n]*>`)
-	noValues    = regexp.MustCompile(`^[ \t\n][^<>=]*[^<>=/]>`)
-	heading     = regexp.MustCompile(`^h[1-6]$`)
+	quotedValue = text.Pattern("^[ \t\n/][^<>=]*=[ \t\n]*[" + quotes + "]")
+	firstValue  = text.Pattern(`^[ \t\n/]+[^ \t\n<>=]+=`)
+	bareValue   = text.Pattern(`^[ \t\n/][^<>=]*[\pL\pN_]=[^ \t\n]`)
+	anyValue    = text.Pattern(`^[ \t\n/][^<>=]*=`)
+	nothing     = text.Pattern(`^[ \t\n]*>`)
+	noValues    = text.Pattern(`^[ \t\n][^<>=]*[^<>=/]>`)
+	heading     = text.Pattern(`^h[1-6]$`)
 )
 
 // void are elements of HTML that hold nothing, so that nothing ends them.
@@ -184,7 +184,7 @@ var void = map[string]bool{"area": true, "base": true, "br": true, "col": true, 
 
 // marked returns what marks that open and close set apart.
 func marked(s string) (spans []span) {
-	if f := fences.FindAllStringIndex(s, -1); len(f) > 0 {
+	if f := fences().FindAllStringIndex(s, -1); len(f) > 0 {
 		end := len(s)
 		if len(f)%2 == 0 {
 			end = f[len(f)-1][1]
@@ -192,17 +192,17 @@ func marked(s string) (spans []span) {
 		spans = append(spans, span{f[0][0], end})
 	}
 	for _, p := range passages {
-		open := p.open.FindAllStringIndex(s, -1)
+		open := p.open().FindAllStringIndex(s, -1)
 		if len(open) == 0 {
 			continue
 		}
 		end := len(s)
-		if c := p.close.FindAllStringIndex(s, -1); len(c) > 0 && c[len(c)-1][0] >= open[len(open)-1][1] {
+		if c := p.close().FindAllStringIndex(s, -1); len(c) > 0 && c[len(c)-1][0] >= open[len(open)-1][1] {
 			end = c[len(c)-1][1]
 		}
 		spans = append(spans, span{open[0][0], end})
 	}
-	if m := mails.FindStringIndex(s); m != nil {
+	if m := mails().FindStringIndex(s); m != nil {
 		spans = append(spans, span{m[0], len(s)})
 	}
 	spans = append(spans, elements(s, codeOpens, codeCloses, func(o opening) int {
@@ -224,12 +224,12 @@ type opening struct {
 
 // elements returns what stands between the first opening of a name and its last
 // end, or reaches as far as alone says of an opening by itself.
-func elements(s string, opens, closes *regexp.Regexp, alone func(opening) int) (spans []span) {
+func elements(s string, opens, closes func() *regexp.Regexp, alone func(opening) int) (spans []span) {
 	closing := map[string]int{}
-	for _, m := range closes.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range closes().FindAllStringSubmatchIndex(s, -1) {
 		closing[strings.ToLower(s[m[2]:m[3]])] = m[1]
 	}
-	for _, m := range opens.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range opens().FindAllStringSubmatchIndex(s, -1) {
 		name := strings.ToLower(s[m[2]:m[3]])
 		end := closing[name]
 		if end = max(end, alone(opening{span{m[0], m[3]}, name, end > m[0]})); end > m[0] {
@@ -257,7 +257,7 @@ func tags(s string) func(opening) int {
 		switch {
 		case !o.ended && (unicode.IsNumber(rune(o.name[0])) || strings.Contains(o.name, ":") && rest[0] != ' '):
 			return 0 // a number, an address
-		case quotedValue.MatchString(rest) && i < len(ends):
+		case quotedValue().MatchString(rest) && i < len(ends):
 			// Which > is the tag's own, whoever wrote the value says: none may open.
 			shut := func(end int) bool { return s[end-2] == '/' || inProse(s, o.start, end) }
 			end := ends[len(ends)-1]
@@ -265,24 +265,24 @@ func tags(s string) func(opening) int {
 				return len(s)
 			}
 			return end
-		case quotedValue.MatchString(rest) && (void[o.name] || firstValue.MatchString(rest)): // cut off
+		case quotedValue().MatchString(rest) && (void[o.name] || firstValue().MatchString(rest)): // cut off
 			return len(s)
-		case void[o.name] && anyValue.MatchString(rest):
+		case void[o.name] && anyValue().MatchString(rest):
 			return last
-		case bareValue.MatchString(rest) && last > o.end:
+		case bareValue().MatchString(rest) && last > o.end:
 			if holds {
 				return len(s)
 			}
 			return last
-		case !holds || strings.Contains(o.name, ".") || strings.ContainsFunc(o.name, unicode.IsNumber) && !heading.MatchString(o.name):
+		case !holds || strings.Contains(o.name, ".") || strings.ContainsFunc(o.name, unicode.IsNumber) && !heading().MatchString(o.name):
 			return 0
-		case nothing.MatchString(rest):
+		case nothing().MatchString(rest):
 			end := o.end + strings.IndexByte(rest, '>') + 1
 			if inProse(s, o.start, end) {
 				return end
 			}
 			return len(s)
-		case noValues.MatchString(rest) && strings.Trim(lineBefore(s, o.start), " \t") == "":
+		case noValues().MatchString(rest) && strings.Trim(lineBefore(s, o.start), " \t") == "":
 			return len(s)
 		}
 		return 0
@@ -316,16 +316,16 @@ func inProse(s string, start, end int) bool {
 }
 
 var (
-	quoteMark = regexp.MustCompile(`(?m)^[ \t]*(?:(?:[-*+#•‣◦·–—]|\(?(?:[0-9]{1,9}|\pL)[.)]|\[[ xX]\])[ \t]+)*>`)
-	lineFeed  = regexp.MustCompile(`\n`)
-	emptyLine = regexp.MustCompile(`\n[ \t\r]*\n`)
+	quoteMark = text.Pattern(`(?m)^[ \t]*(?:(?:[-*+#•‣◦·–—]|\(?(?:[0-9]{1,9}|\pL)[.)]|\[[ xX]\])[ \t]+)*>`)
+	lineFeed  = text.Pattern(`\n`)
+	emptyLine = text.Pattern(`\n[ \t\r]*\n`)
 )
 
 // quotedLines returns the lines of a turn that begin with a quote's mark, each
 // with those that follow it up to an empty one; a line of another block alone.
 func quotedLines(turn, seen string, at []int, blot []bool) (spans []span) {
 	end := 0
-	for _, m := range quoteMark.FindAllStringIndex(seen, -1) {
+	for _, m := range quoteMark().FindAllStringIndex(seen, -1) {
 		mark := at[m[1]-1]
 		if mark < end {
 			continue
@@ -335,7 +335,7 @@ func quotedLines(turn, seen string, at []int, blot []bool) (spans []span) {
 			stop = lineFeed
 		}
 		end = len(turn)
-		if e := stop.FindStringIndex(turn[mark:]); e != nil {
+		if e := stop().FindStringIndex(turn[mark:]); e != nil {
 			end = mark + e[0]
 		}
 		spans = append(spans, span{at[max(m[0]-1, 0)], end})
@@ -390,13 +390,13 @@ var blocks = parser.NewParser(parser.WithBlockParsers(
 
 // nested is a list in a list in a list: each costs the parser a pass over what
 // follows.
-var nested = regexp.MustCompile(`(?m)^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+){16}`)
+var nested = text.Pattern(`(?m)^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+){16}`)
 
 // indented returns the indented code of a masked text, counted from its least
 // indented line. From where lists nest deeper than anybody writes on one line,
 // all of it counts as that.
 func indented(s string) (spans []span) {
-	if m := nested.FindStringIndex(s); m != nil {
+	if m := nested().FindStringIndex(s); m != nil {
 		spans = append(spans, span{m[0], len(s)})
 		s = s[:m[0]]
 	}

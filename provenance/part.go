@@ -1,11 +1,12 @@
 package provenance
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	writ "github.com/writ-project/writ"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // # Members named by how they begin or end (R9, R28)
@@ -40,11 +41,11 @@ type partOf struct {
 	exact      bool // in these very letters
 }
 
-var partly = regexp.MustCompile(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:(?:start(?:s|ing)?|begin(?:s|ning)?)[ \t]with|(end(?:s|ing)?)[ \t](?:with|in))[ \t]` + "([" + quotes + "]?)")
+var partly = text.Pattern(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:(?:start(?:s|ing)?|begin(?:s|ning)?)[ \t]with|(end(?:s|ing)?)[ \t](?:with|in))[ \t]` + "([" + quotes + "]?)")
 
 // saidParts finds what a text says so.
 func (r *reading) saidParts() (out []partSaid) {
-	for _, m := range partly.FindAllStringSubmatchIndex(r.text, 16) {
+	for _, m := range partly().FindAllStringSubmatchIndex(r.text, 16) {
 		from, most := m[1], min(len(r.text), m[1]+longestName)
 		if m[4] < m[5] {
 			for n, c := range r.text[from:most] {

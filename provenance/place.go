@@ -1,13 +1,13 @@
 package provenance
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Place is where an act put text that is worth less than system (R38). The
@@ -129,13 +129,13 @@ func PlaceOf(server, tool string, args []Arg) (p Place, ok bool) {
 func AskedOf(server, tool string, args []Arg) (p Place, ok bool) {
 	return Place{Server: server, Tool: tool, Label: writ.Model, Links: true}, slices.ContainsFunc(args, func(a Arg) bool {
 		texts, n := readings(a.Type, a.Value)
-		return a.Label == writ.Model && slices.ContainsFunc(texts[:n], linkForm.MatchString)
+		return a.Label == writ.Model && slices.ContainsFunc(texts[:n], linkForm().MatchString)
 	})
 }
 
 // linkForm is what a server could make a link of: one with its scheme, or a name
 // with dots and what follows it. A dotted name alone is no link yet.
-var linkForm = regexp.MustCompile(`[a-z][a-z0-9+.-]*:[/\\]|[/\\]{2}|\bwww\.|[\pL\pN]\.\pL[\pL\pN-]*(?::\d+)?(?:[/\\]|[?#]\S)`)
+var linkForm = text.Pattern(`[a-z][a-z0-9+.-]*:[/\\]|[/\\]{2}|\bwww\.|[\pL\pN]\.\pL[\pL\pN-]*(?::\d+)?(?:[/\\]|[?#]\S)`)
 
 // isLink reports whether a leaf is what `from: seen` accepts.
 func (l *Leaf) isLink() bool {

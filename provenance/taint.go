@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"html"
 	"index/suffixarray"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +71,7 @@ func readings(t Type, v strictjson.Value) (texts [3]string, n int) {
 
 // escaped is what servers decode on the way: percent-encoding, and the escapes of
 // JSON that spell a visible character.
-var escaped = regexp.MustCompile(`%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\["\\/]`)
+var escaped = text.Pattern(`%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\["\\/]`)
 
 // layers bounds how often a text is decoded.
 const layers = 4
@@ -82,7 +81,7 @@ func unescaped(s string) string {
 	for range layers {
 		t := s
 		if strings.ContainsAny(s, `%\`) {
-			t = escaped.ReplaceAllStringFunc(s, func(e string) string {
+			t = escaped().ReplaceAllStringFunc(s, func(e string) string {
 				switch {
 				case e[0] == '%':
 					b, _ := unhex(e[1:])

@@ -3,7 +3,6 @@ package provenance
 import (
 	"errors"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // A user's turn vouches with runs of whole tokens of its own text (R6). What a
@@ -168,7 +168,7 @@ var audience = map[string]bool{
 // not the user's own) or small_space.
 func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	at, reason := l.typedAs(q)
-	if text, _ := q.Value.Text(); reason != "" && !q.Authority && !q.Ordered && hashtag.MatchString(text) {
+	if text, _ := q.Value.Text(); reason != "" && !q.Authority && !q.Ordered && hashtag().MatchString(text) {
 		q.Value, q.Named = strictjson.StringOf(text[1:]), true
 		if tag, why := l.typedAs(q); why == "" {
 			return tag, ""
@@ -189,7 +189,7 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	return at, reason
 }
 
-var hashtag = regexp.MustCompile(`^#\pL[\pL\pN_]{2,}$`)
+var hashtag = text.Pattern(`^#\pL[\pL\pN_]{2,}$`)
 
 func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 	v, typed, ok := spoken(q)
@@ -462,7 +462,7 @@ func (r *reading) spell(i, end int) {
 	}
 	// Written in groups, the words that follow belong to it.
 	t, form := Phone, "0123456789 -.()"
-	if ibanStart.MatchString(word) {
+	if ibanStart().MatchString(word) {
 		t, form = IBAN, " 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	} else if word[0] != '+' {
 		return
@@ -488,7 +488,7 @@ func startsDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 // longWord bounds how much of a word without white space is read by its type.
 const longWord = 2048
 
-var ibanStart = regexp.MustCompile(`^[A-Za-z]{2}[0-9]{2}`)
+var ibanStart = text.Pattern(`^[A-Za-z]{2}[0-9]{2}`)
 
 // find looks for a value: its bytes between two ends of tokens, or a token of
 // that typed form. bare says that it stands there, but of small space and
@@ -537,10 +537,10 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 func (r *reading) cuts(at span) bool {
 	mark, _ := utf8.DecodeLastRuneInString(r.text[:at.start])
 	line, _, _ := strings.Cut(r.text[at.end:], "\n")
-	return strings.ContainsRune(quotes, mark) && pathBegins.MatchString(r.text[at.start:at.end]) && strings.HasPrefix(line, " ") && strings.ContainsAny(line, quotes)
+	return strings.ContainsRune(quotes, mark) && pathBegins().MatchString(r.text[at.start:at.end]) && strings.HasPrefix(line, " ") && strings.ContainsAny(line, quotes)
 }
 
-var pathBegins = regexp.MustCompile(`^(?:[/\\~]|\.\.?[/\\]|[A-Za-z]:[/\\])`)
+var pathBegins = text.Pattern(`^(?:[/\\~]|\.\.?[/\\]|[A-Za-z]:[/\\])`)
 
 // called reports whether one of the words stands directly before i.
 func (r *reading) called(i int, words []string) bool {

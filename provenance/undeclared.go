@@ -1,11 +1,11 @@
 package provenance
 
 import (
-	"regexp"
 	"slices"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // # Fields of a text that nobody declared
@@ -21,7 +21,7 @@ import (
 const mostNamed, mostLeaves = 200, 5000
 
 // fieldName is a name that is no data, and that nobody can be shown something by.
-var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+var fieldName = text.Pattern(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
 // WithFields returns rules with one more for each field of the JSON object or array that
 // the first text of a result is, "*" for each index. It returns them as they are where
@@ -43,7 +43,7 @@ func WithFields(rules []OutputRule, result strictjson.Value) []OutputRule {
 	walk = func(v strictjson.Value, at []string, named bool) {
 		at = at[:len(at):len(at)]
 		for name, m := range v.Members() {
-			walk(m, append(at, name), named && fieldName.MatchString(name))
+			walk(m, append(at, name), named && fieldName().MatchString(name))
 		}
 		for _, e := range v.Elements() {
 			walk(e, append(at, wildcard), named)

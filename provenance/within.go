@@ -1,12 +1,12 @@
 package provenance
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // # A path said in two words (R15)
@@ -62,7 +62,7 @@ func hasEnding(name string) bool {
 // in the other, and nothing else. Of what is in quotation marks each is all of it: of
 // "my config.toml" the second word is another name.
 func Within(before, between, after string) bool {
-	return len(between) <= 64 && beneath.MatchString(between) && endsMarked(before) == beginsMarked(between) && endsMarked(between) == beginsMarked(after)
+	return len(between) <= 64 && beneath().MatchString(between) && endsMarked(before) == beginsMarked(between) && endsMarked(between) == beginsMarked(after)
 }
 
 func endsMarked(s string) bool {
@@ -72,5 +72,5 @@ func endsMarked(s string) bool {
 
 func beginsMarked(s string) bool { return strings.ContainsRune(quotes, firstRune(s)) }
 
-var beneath = regexp.MustCompile("(?i)^[\"'`’”“»«]?[ \\t]+(?:in|into|inside|under|within|to|at|unter|nach|dans)(?:[ \\t]+(?:the|my|our|this|that|der|dem|den|das|le|la))?" +
+var beneath = text.Pattern("(?i)^[\"'`’”“»«]?[ \\t]+(?:in|into|inside|under|within|to|at|unter|nach|dans)(?:[ \\t]+(?:the|my|our|this|that|der|dem|den|das|le|la))?" +
 	"(?:[ \\t]+(?:directory|folder|dir|path|verzeichnis|ordner|pfad|dossier|répertoire))?[ \\t]+[\"'`‘“„«»]?$")

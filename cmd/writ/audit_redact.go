@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // redacted is one session of `writ audit redact --json`.
@@ -26,7 +26,7 @@ type redacted struct {
 }
 
 // redactionReason is a word that stays on record, and holds no value.
-var redactionReason = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+var redactionReason = text.Pattern(`^[a-z][a-z0-9_-]{0,63}$`)
 
 func auditRedact() *cobra.Command {
 	var f flags
@@ -50,7 +50,7 @@ func auditRedact() *cobra.Command {
 			if (len(args) > 0) == (days > 0) || days < 0 {
 				return cli.Fail(cli.ExitUsage, "writ audit redact --days 90", "sessions are needed, or --days and a number from 1")
 			}
-			if !redactionReason.MatchString(why) {
+			if !redactionReason().MatchString(why) {
 				return cli.Fail(cli.ExitUsage, "writ audit redact … --reason user-request", "--reason is a lower-case word; it stays in the log")
 			}
 			return nil

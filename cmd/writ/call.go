@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 const errorLevel = slog.LevelError
@@ -158,10 +158,10 @@ var noEvidence = map[string]string{
 
 // steps is withWhere for the commands that a refusal names.
 func steps(ran *cobra.Command, said string) string {
-	return namedStep.ReplaceAllStringFunc(said, func(step string) string { return "`" + withWhere(ran, strings.Trim(step, "`")) + "`" })
+	return namedStep().ReplaceAllStringFunc(said, func(step string) string { return "`" + withWhere(ran, strings.Trim(step, "`")) + "`" })
 }
 
-var namedStep = regexp.MustCompile("`writ [a-z][^`\n]*`")
+var namedStep = text.Pattern("`writ [a-z][^`\n]*`")
 
 // printSaid shows a refusal of the door's in the words that its client gets.
 func printSaid(w io.Writer, said string) {

@@ -29,7 +29,7 @@ func (w *wiring) movable(all []clients.Server) movable {
 	for i := range all {
 		s := &all[i]
 		for _, name := range unsealed(s) {
-			if variable, value := credential(s, name); w.serverOf(s.Name) != "" && !reference.MatchString(value) {
+			if variable, value := credential(s, name); w.serverOf(s.Name) != "" && !reference().MatchString(value) {
 				out[[2]string{s.Name, variable}] = name
 			}
 		}

@@ -33,7 +33,7 @@ func TestServerText(t *testing.T) {
 				plain = plain && !strings.ContainsAny(s.URL, "#%^")
 			}
 			name, why := w.add(s)
-			if why != "" || seen[name] || !config.ServerName.MatchString(name) || name == policy.OwnServer {
+			if why != "" || seen[name] || !config.ServerName().MatchString(name) || name == policy.OwnServer {
 				t.Fatalf("%q is called %q: %s", n, name, why)
 			}
 			seen[name] = true

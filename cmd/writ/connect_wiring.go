@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -79,13 +79,13 @@ func (w *wiring) add(s *clients.Server) (name, why string) {
 var moves = []string{"HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", tokenVariable}
 
 // plainName is a name that needs no quotation marks.
-var plainName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+var plainName = text.Pattern(`^[a-z][a-z0-9-]*$`)
 
-var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+var notInName = text.Pattern(`[^a-z0-9]+`)
 
 // serverName is what a policy calls a server that a client calls name.
 func serverName(name string) string {
-	n := strings.Trim(notInName.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	n := strings.Trim(notInName().ReplaceAllString(strings.ToLower(name), "-"), "-")
 	n = strings.Trim(n[:min(len(n), 24)], "-") // a number may follow
 	if n = cmp.Or(n, "server"); n == policy.OwnServer {
 		n += "-client"
@@ -97,7 +97,7 @@ func serverName(name string) string {
 // variables there are: the client's file keeps the values.
 func serverText(name string, s *clients.Server) string {
 	var b strings.Builder
-	if word := plainName.MatchString(name) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, name); word {
+	if word := plainName().MatchString(name) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, name); word {
 		fmt.Fprintf(&b, "  - name: %s\n", name)
 	} else { // YAML reads it as something else
 		fmt.Fprintf(&b, "  - name: %s\n", strictjson.Quote(name))
@@ -131,13 +131,13 @@ func serverText(name string, s *clients.Server) string {
 }
 
 // reference is a variable as clients write it in an environment.
-var reference = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
+var reference = text.Pattern(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 // probe is the server as the client would start it, as far as can be known here.
 func probe(s *clients.Server, name string) upstream.Config {
 	filled := func(v string) string {
-		return reference.ReplaceAllStringFunc(v, func(ref string) string {
-			m := reference.FindStringSubmatch(ref)
+		return reference().ReplaceAllStringFunc(v, func(ref string) string {
+			m := reference().FindStringSubmatch(ref)
 			return cmp.Or(os.Getenv(cmp.Or(m[1], m[3], m[4])), m[2], ref)
 		})
 	}

@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // clientSettings is what a settings file of a client does to how its tools are judged.
@@ -51,7 +51,7 @@ func readSettings(path string) clientSettings {
 	env := v.Get("env")
 	s.steered = env.Exists() && env.Kind() != strictjson.Object
 	for name := range env.Members() {
-		s.steered = s.steered || steering.MatchString(name)
+		s.steered = s.steered || steering().MatchString(name)
 	}
 	return s
 }
@@ -59,7 +59,7 @@ func readSettings(path string) clientSettings {
 // steering are the variables that can have one of the programs of internal/shell/reads.txt,
 // the shell before it or the loader before both run another one, or that are the client's
 // own and Writ's.
-var steering = regexp.MustCompile(`^(PATH|HOME|SHELL|ENV|IFS|CDPATH|GLOBIGNORE|PS4|PROMPT_COMMAND|SHELLOPTS|ZDOTDIR|PAGER|EDITOR|VISUAL|MAGIC|TMPDIR|POSIXLY_CORRECT|GREP_OPTIONS|RIPGREP_CONFIG_PATH|GCONV_PATH|LOCPATH|NLSPATH|GLIBC_TUNABLES|GNUPGHOME)$` +
+var steering = text.Pattern(`^(PATH|HOME|SHELL|ENV|IFS|CDPATH|GLOBIGNORE|PS4|PROMPT_COMMAND|SHELLOPTS|ZDOTDIR|PAGER|EDITOR|VISUAL|MAGIC|TMPDIR|POSIXLY_CORRECT|GREP_OPTIONS|RIPGREP_CONFIG_PATH|GCONV_PATH|LOCPATH|NLSPATH|GLIBC_TUNABLES|GNUPGHOME)$` +
 	`|^(BASH|LD_|DYLD_|GIT_|SSH_|LESS|XDG_|MALLOC_|CLAUDE|WRIT_)`)
 
 // steered reports whether a directory brings settings with it that say which programs a

@@ -217,7 +217,7 @@ func (f *flags) initServers(name string, env, command []string) (servers []upstr
 	}
 	if f.config == "" {
 		name = cmp.Or(name, "server")
-		if !config.ServerName.MatchString(name) {
+		if !config.ServerName().MatchString(name) {
 			return nil, "", cli.Fail(cli.ExitUsage, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 		}
 		s := upstream.Config{Name: name, Command: command, Env: map[string]string{}}

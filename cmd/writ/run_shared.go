@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 
 	"github.com/writ-project/writ/internal/cli"
@@ -14,6 +13,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/statedir"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // sharedName is what the session of a client's gateways is kept under: its process id
@@ -64,7 +64,7 @@ func sharedSession(ctx context.Context, state string, g *gateway.Gateway, princi
 	return nil, cli.Fail(cli.ExitIO, "writ session list", "the client's session is closed as soon as it is opened")
 }
 
-var sharedFile = regexp.MustCompile(`^client-([0-9]{1,10})-([0-9]{1,20})-([0-9a-f]{12})$`)
+var sharedFile = text.Pattern(`^client-([0-9]{1,10})-([0-9]{1,20})-([0-9a-f]{12})$`)
 
 // shared is a session that the gateways of a client share, as it is kept.
 type shared struct {
@@ -78,7 +78,7 @@ type shared struct {
 func sharedIn(state string) (all []shared) {
 	kept, _ := os.ReadDir(filepath.Join(state, statedir.SessionsDir))
 	for _, e := range kept {
-		m := sharedFile.FindStringSubmatch(e.Name())
+		m := sharedFile().FindStringSubmatch(e.Name())
 		if m == nil {
 			continue
 		}

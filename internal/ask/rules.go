@@ -11,6 +11,7 @@ import (
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/internal/text"
 )
 
 //go:embed rules.yaml
@@ -57,7 +58,7 @@ const (
 	maxPattern = 4 << 10
 )
 
-var groupRef = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var groupRef = text.Pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // ParseRules reads an operator's routing rules. The name of the file is only
 // repeated in the faults; with a fault there are no rules.
@@ -128,7 +129,7 @@ func parseRule(r *strictyaml.Reader, f *ruleForm) (out rule) {
 	if out.pattern == nil {
 		return out
 	}
-	for _, m := range groupRef.FindAllSubmatch(out.args, -1) {
+	for _, m := range groupRef().FindAllSubmatch(out.args, -1) {
 		if out.pattern.SubexpIndex(string(m[1])) < 0 {
 			r.Fault(f.At("args"), "the pattern has no group named "+strictyaml.Word(string(m[1])), "(?P<name>…) in the pattern, ${name} in args")
 		}
@@ -173,7 +174,7 @@ func fill(raw []byte, group func(string) string) []byte {
 		return append(append([]byte("["), bytes.Join(parts, []byte(","))...), ']')
 	case strictjson.String:
 		s, _ := strictjson.Text(raw)
-		return strictjson.Quote(groupRef.ReplaceAllStringFunc(s, func(ref string) string { return group(ref[2 : len(ref)-1]) }))
+		return strictjson.Quote(groupRef().ReplaceAllStringFunc(s, func(ref string) string { return group(ref[2 : len(ref)-1]) }))
 	}
 	return raw
 }

@@ -43,6 +43,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Kind is what a reading names.
@@ -128,15 +130,15 @@ func Candidates(readings []Reading, kind Kind) []string {
 
 var spellings = []struct {
 	kind Kind
-	form *regexp.Regexp
+	form func() *regexp.Regexp
 }{
-	{Date, regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)},
-	{Clock, regexp.MustCompile(`^\d{2}:\d{2}(:\d{2})?$`)},
-	{Instant, regexp.MustCompile(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2})?$`)},
+	{Date, text.Pattern(`^\d{4}-\d{2}-\d{2}$`)},
+	{Clock, text.Pattern(`^\d{2}:\d{2}(:\d{2})?$`)},
+	{Instant, text.Pattern(`^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2})?$`)},
 }
 
 // offset is RFC 3339 to the second.
-var offset = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.0{1,9})?(Z|[+-]\d{2}:\d{2})$`)
+var offset = text.Pattern(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.0{1,9})?(Z|[+-]\d{2}:\d{2})$`)
 
 // Spelled returns what an argument names as candidates are written: 2024-05-15,
 // 10:00, 10:00:00, the two with T or a space between, or RFC 3339 with an offset,
@@ -144,7 +146,7 @@ var offset = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.0{1,9})?
 // names nothing.
 func Spelled(arg string, zone *time.Location) (kind Kind, candidate string, zoned bool) {
 	for _, s := range spellings {
-		if s.form.MatchString(arg) {
+		if s.form().MatchString(arg) {
 			kind = s.kind
 		}
 	}
@@ -154,7 +156,7 @@ func Spelled(arg string, zone *time.Location) (kind Kind, candidate string, zone
 			arg += ":00"
 		}
 	case kind == Date:
-	case !offset.MatchString(arg) || strings.HasSuffix(arg, "-00:00"):
+	case !offset().MatchString(arg) || strings.HasSuffix(arg, "-00:00"):
 		return 0, "", false
 	default:
 		at, err := time.Parse(time.RFC3339, arg)

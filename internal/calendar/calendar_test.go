@@ -422,12 +422,12 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: %q is not %s: %+v", r.group, text.String(), r.action, n)
 		}
 	}
-	for _, rs := range rules.words {
+	for _, rs := range rules().words {
 		for _, r := range rs {
 			try(r)
 		}
 	}
-	for _, o := range rules.values {
+	for _, o := range rules().values {
 		for _, r := range o.rules {
 			try(r)
 		}

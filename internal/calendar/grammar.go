@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/writ-project/writ/internal/numeral"
@@ -68,7 +69,8 @@ type opening struct {
 	rules []*rule
 }
 
-var rules = load()
+// rules are read when a user first says something.
+var rules = sync.OnceValue(load)
 
 func load() *grammar {
 	g := &grammar{words: map[string][]*rule{}, starts: map[string]bool{}}
@@ -194,12 +196,12 @@ func (p *parser) longest(group string, i int) *node {
 			best = n
 		}
 	}
-	for _, r := range rules.words[w.Fold] {
+	for _, r := range rules().words[w.Fold] {
 		try(r, found{end: i + 1})
 	}
 	isNumber, _ := p.cardinal(i)
-	if w.Class == numeral.Digits || len(rules.words[w.Fold]) > 0 || rules.starts[w.Fold] || isNumber > 0 {
-		for _, o := range rules.values {
+	if w.Class == numeral.Digits || len(rules().words[w.Fold]) > 0 || rules().starts[w.Fold] || isNumber > 0 {
+		for _, o := range rules().values {
 			if begin, ok := p.element(element{value: o.value}, o.language, found{end: i}); ok {
 				for _, r := range o.rules {
 					try(r, begin)

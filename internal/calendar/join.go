@@ -2,6 +2,7 @@ package calendar
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/writ-project/writ/internal/numeral"
 )
@@ -120,9 +121,9 @@ func (j *joiner) between(a, b *node) (strength int, listed bool) {
 		case i == b.from || j.passed[i]:
 		case w.Fold == ",":
 			strength, listed = min(strength, comma), true
-		case linking["list"][w.Fold]:
+		case linking()["list"][w.Fold]:
 			strength, listed = apart, true
-		case linking["link"][w.Fold] && links < 4:
+		case linking()["link"][w.Fold] && links < 4:
 			links++
 		default:
 			return apart, false
@@ -320,9 +321,9 @@ func (j *joiner) end(d, c, l *node) {
 }
 
 // linking are the words of all languages that link and list readings.
-var linking = func() map[string]map[string]bool {
+var linking = sync.OnceValue(func() map[string]map[string]bool {
 	out := map[string]map[string]bool{"link": {}, "list": {}}
-	for _, l := range rules.languages {
+	for _, l := range rules().languages {
 		for kind, words := range out {
 			for _, n := range l.names[kind] {
 				words[n.words[0]] = true
@@ -330,4 +331,4 @@ var linking = func() map[string]map[string]bool {
 		}
 	}
 	return out
-}()
+})

@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -9,6 +8,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/money"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -92,13 +92,13 @@ func (s *Session) invented(c *call, l *leaf) bool {
 	})
 }
 
-var nameWord = regexp.MustCompile(`^[\pL\pN][\pL\pN\pM._-]*$`)
+var nameWord = text.Pattern(`^[\pL\pN][\pL\pN\pM._-]*$`)
 
 // freshName reports whether a name has at most 128 characters and is made of words, a
 // blank between two, that a program which splits it there takes for names too.
 func freshName(name string) bool {
 	for word := range strings.SplitSeq(name, " ") {
-		if !nameWord.MatchString(word) {
+		if !nameWord().MatchString(word) {
 			return false
 		}
 	}
@@ -106,13 +106,13 @@ func freshName(name string) bool {
 }
 
 // device are names that are no file's on Windows.
-var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(\.|$)`)
+var device = text.Pattern(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$)(\.|$)`)
 
 // fresh reports whether a name is one that the agent may make up (R36): new in a
 // directory that was listed whole, and not sent by an act before.
 func (s *Session) fresh(l *leaf, name string, dir strictjson.Value) bool {
 	full, _ := l.value.Text()
-	if l.rule == nil || s.folded[fold(full)] || device.MatchString(name) || !freshName(name) || provenance.CheckText(l.value) != "" || s.sentBefore(l.value) ||
+	if l.rule == nil || s.folded[fold(full)] || device().MatchString(name) || !freshName(name) || provenance.CheckText(l.value) != "" || s.sentBefore(l.value) ||
 		!slices.ContainsFunc(l.rule.Extensions, func(e string) bool {
 			if e == "" {
 				return !strings.ContainsRune(name, '.')
@@ -125,7 +125,7 @@ func (s *Session) fresh(l *leaf, name string, dir strictjson.Value) bool {
 	return s.listed[whole]
 }
 
-var variable = regexp.MustCompile(`\{\+?([A-Za-z0-9_.]+)\}`)
+var variable = text.Pattern(`\{\+?([A-Za-z0-9_.]+)\}`)
 
 // templates are the places where a server listed its templates (R32).
 func (s *Session) templates(c *call) (out []*place) {
@@ -144,7 +144,7 @@ func (s *Session) variable(c *call, l *leaf) bool {
 	name, _ := l.value.Text()
 	return slices.ContainsFunc(s.templates(c), func(p *place) bool {
 		text, _ := p.value.Text()
-		return slices.ContainsFunc(variable.FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] == name })
+		return slices.ContainsFunc(variable().FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] == name })
 	})
 }
 
@@ -156,7 +156,7 @@ func (s *Session) expands(c *call, l *leaf, uri string) bool {
 	}
 	for _, p := range s.system(l.Evidence[0]) {
 		template, _ := p.value.Text()
-		at := variable.FindAllStringIndex(template, -1)
+		at := variable().FindAllStringIndex(template, -1)
 		if len(at) != len(l.Evidence)-1 || !slices.Contains(s.templates(c), p) || !vouched(p, false) {
 			continue
 		}
@@ -181,12 +181,12 @@ func (s *Session) expands(c *call, l *leaf, uri string) bool {
 	return false
 }
 
-var encoded = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+var encoded = text.Pattern(`%[0-9A-Fa-f]{2}`)
 
 // decoded undoes one layer of percent-encoding.
 func decoded(s string) string {
 	const digits = "0123456789abcdef"
-	return encoded.ReplaceAllStringFunc(s, func(e string) string {
+	return encoded().ReplaceAllStringFunc(s, func(e string) string {
 		e = strings.ToLower(e)
 		return string([]byte{byte(strings.IndexByte(digits, e[1])<<4 | strings.IndexByte(digits, e[2]))})
 	})

@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/calendar"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -23,11 +23,11 @@ const (
 
 var (
 	// ofDay may stand between a name and its day, and leading between a phrase and a name.
-	ofDay   = regexp.MustCompile(`(?i)^` + space + `*(?:` + recordWord + space + `+)*(?:on|of|from|am|vom)` + space + `*$`)
-	leading = regexp.MustCompile(`(?i)^` + space + `*(?:(?:` + recordWord + `|in|for|at|of|im|am|vom|the|this|that|these|those|my|our|an?|der|die|das|den|dem|meine?n?|unsere?n?)(?:` + space + `+|$))*$`)
+	ofDay   = text.Pattern(`(?i)^` + space + `*(?:` + recordWord + space + `+)*(?:on|of|from|am|vom)` + space + `*$`)
+	leading = text.Pattern(`(?i)^` + space + `*(?:(?:` + recordWord + `|in|for|at|of|im|am|vom|the|this|that|these|those|my|our|an?|der|die|das|den|dem|meine?n?|unsere?n?)(?:` + space + `+|$))*$`)
 	// apostrophe stands between letters, and no other mark within a quotation.
-	apostrophe = regexp.MustCompile(`\pL` + quoteMark + `\pL`)
-	anyMark    = regexp.MustCompile(quoteMark)
+	apostrophe = text.Pattern(`\pL` + quoteMark + `\pL`)
+	anyMark    = text.Pattern(quoteMark)
 )
 
 // searchedFor reports whether a place was found by a search that shows every record of
@@ -57,7 +57,7 @@ func (s *Session) searchedFor(p *place, t *turn, e gate.Ref) bool {
 			return false
 		}
 		between := t.own[e.End:r.At[0].Start]
-		return len(between) <= 24 && ofDay.MatchString(between)
+		return len(between) <= 24 && ofDay().MatchString(between)
 	}
 	return false
 }
@@ -66,7 +66,7 @@ func (s *Session) searchedFor(p *place, t *turn, e gate.Ref) bool {
 // user's latest turn.
 func (s *Session) dictated(e gate.Ref) bool {
 	t, text, ok := s.quote(e)
-	return ok && t == &s.turns[len(s.turns)-1] && t.marked(e.Start, e.End) && !anyMark.MatchString(apostrophe.ReplaceAllString(text, ""))
+	return ok && t == &s.turns[len(s.turns)-1] && t.marked(e.Start, e.End) && !anyMark().MatchString(apostrophe().ReplaceAllString(text, ""))
 }
 
 // ofNamed checks a value of a list that the user asked for by the record it is of (R12).
@@ -85,7 +85,7 @@ func (s *Session) ofNamed(c *call, l *leaf) bool {
 	if phrase.End <= at.Start {
 		between = t.own[phrase.End:at.Start]
 	}
-	if between == "" || len(between) > 24 || !leading.MatchString(between) || !t.token(phrase.Start, phrase.End) || !provenance.Refers(t.own, phrase.Start, phrase.End) {
+	if between == "" || len(between) > 24 || !leading().MatchString(between) || !t.token(phrase.Start, phrase.End) || !provenance.Refers(t.own, phrase.Start, phrase.End) {
 		return false
 	}
 	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {

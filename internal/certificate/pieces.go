@@ -91,7 +91,7 @@ func (s *Session) inTwo(l *leaf) bool {
 	rule.Type = provenance.Untyped
 	base.value, base.rule, in.value = strictjson.StringOf(path.Base(full)), &rule, strictjson.StringOf(path.Dir(full))
 	t, words, ok := s.quote(name)
-	return ok && !l.apart && !l.commands && words == path.Base(full) && endingForm.MatchString(words) && t.begins(name.Start) &&
+	return ok && !l.apart && !l.commands && words == path.Base(full) && endingForm().MatchString(words) && t.begins(name.Start) &&
 		s.typed(&base, name) && s.typed(&in, dir) && provenance.Within(t.own[:name.Start], t.own[name.End:dir.Start], t.own[dir.End:])
 }
 

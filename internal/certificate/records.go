@@ -2,7 +2,6 @@ package certificate
 
 import (
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -60,15 +60,15 @@ type partSaid struct {
 	ends             bool
 }
 
-var saysPart = regexp.MustCompile(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:(?:starts?|starting|begins?|beginning)[ \t]with|(ends?|ending)[ \t](?:with|in))[ \t](` + quoteMark + `?)`)
+var saysPart = text.Pattern(`(?i)(?:[ \t](?:that|which|whose[ \t](?:name|title|number|id)))?[ \t](?:(?:starts?|starting|begins?|beginning)[ \t]with|(ends?|ending)[ \t](?:with|in))[ \t](` + quoteMark + `?)`)
 
 // saidParts finds them: in quotation marks all that stands in them, else one word.
 func (t *turn) saidParts() (out []partSaid) {
-	for _, m := range saysPart.FindAllStringSubmatchIndex(t.own, 16) {
+	for _, m := range saysPart().FindAllStringSubmatchIndex(t.own, 16) {
 		p := partSaid{noun: m[0] + 1, start: m[1], ends: m[2] >= 0}
 		within := t.own[p.start:min(len(t.own), p.start+256)]
 		if m[4] < m[5] {
-			for _, at := range anyMark.FindAllStringIndex(within, -1) {
+			for _, at := range anyMark().FindAllStringIndex(within, -1) {
 				if p.end == 0 && at[0] > 0 && t.ends(p.start+at[0]) {
 					p.end = p.start + at[0]
 				}

@@ -2,12 +2,12 @@ package certificate
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -16,7 +16,7 @@ import (
 // the least nested first, of a text with no more than so many values.
 const mostFields, mostValues = 200, 5000
 
-var fieldOf = regexp.MustCompile(`^(/(\*|[A-Za-z_][A-Za-z0-9_-]{0,63}))+$`)
+var fieldOf = text.Pattern(`^(/(\*|[A-Za-z_][A-Za-z0-9_-]{0,63}))+$`)
 
 // withFields adds them to the outputs of a contract.
 func withFields(outputs []provenance.OutputRule, result strictjson.Value) []provenance.OutputRule {
@@ -50,7 +50,7 @@ func withFields(outputs []provenance.OutputRule, result strictjson.Value) []prov
 	out := slices.Clone(outputs)
 	for _, p := range pointers {
 		known := slices.ContainsFunc(out, func(o provenance.OutputRule) bool { return o.Pointer.Source == p })
-		if !known && fieldOf.MatchString(p) && len(out)-len(outputs) < mostFields {
+		if !known && fieldOf().MatchString(p) && len(out)-len(outputs) < mostFields {
 			out = append(out, provenance.OutputRule{InText: true, Extract: provenance.ExtractJSON, Label: writ.External, Unasked: true,
 				Pointer: provenance.Pattern{Tokens: strings.Split(p[1:], "/"), Source: p}})
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/writ-project/writ/internal/calendar"
 	"github.com/writ-project/writ/internal/money"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -79,13 +80,13 @@ func (t *turn) given(i int) bool {
 // assigned reports whether a word and a sign that gives it a value end at i.
 func (t *turn) assigned(i int) bool {
 	from := max(0, i-longestKey-1)
-	at := assignment.FindStringIndex(t.own[from:i])
+	at := assignment().FindStringIndex(t.own[from:i])
 	return at != nil && t.begins(from+at[0])
 }
 
 const longestKey = 64
 
-var assignment = regexp.MustCompile(`[\pL_]+=$`)
+var assignment = text.Pattern(`[\pL_]+=$`)
 
 // ends reports whether one may end at i: before white space or the text's end, before a
 // quote or bracket that is not within a word, or before a stop that ends a sentence.
@@ -118,8 +119,8 @@ func (t *turn) marked(start, end int) bool {
 // and behind no article, and are no part of a longer one.
 func (t *turn) name(r gate.Ref) bool {
 	head := strings.TrimRight(t.own[:r.Start], " ")
-	return properForm.MatchString(t.own[r.Start:r.End]) && len(head) < r.Start && inSentence.MatchString(head) && !behindArticle.MatchString(strings.ToLower(head)) &&
-		(titled.MatchString(head) || !begunName.MatchString(head)) && !goesOn.MatchString(t.own[r.End:])
+	return properForm().MatchString(t.own[r.Start:r.End]) && len(head) < r.Start && inSentence().MatchString(head) && !behindArticle().MatchString(strings.ToLower(head)) &&
+		(titled().MatchString(head) || !begunName().MatchString(head)) && !goesOn().MatchString(t.own[r.End:])
 }
 
 // wordy reports whether a value is of a form that words of a sentence have, and so can be
@@ -131,29 +132,29 @@ func wordy(t provenance.Type, v strictjson.Value) bool {
 	case provenance.Email, provenance.URL, provenance.Phone, provenance.IBAN, provenance.Path, provenance.Integer, provenance.Decimal:
 		return false
 	case provenance.Host:
-		return !insideDot.MatchString(text)
+		return !insideDot().MatchString(text)
 	case provenance.Name:
-		return isText && (!addressForm.MatchString(text) || stroked(text))
+		return isText && (!addressForm().MatchString(text) || stroked(text))
 	}
-	return isText && (!addressForm.MatchString(text) || stroked(text)) && !digitForm.MatchString(text)
+	return isText && (!addressForm().MatchString(text) || stroked(text)) && !digitForm().MatchString(text)
 }
 
 // stroked reports whether a text is of words that go on with a sentence, and of strokes.
 func stroked(text string) bool {
-	return strokeForm.MatchString(text) && !slices.ContainsFunc(strings.Split(strings.ToLower(text), "/"), func(w string) bool { return !provenance.GoesOn(w) })
+	return strokeForm().MatchString(text) && !slices.ContainsFunc(strings.Split(strings.ToLower(text), "/"), func(w string) bool { return !provenance.GoesOn(w) })
 }
 
 var (
-	strokeForm    = regexp.MustCompile(`^\pL+(?:/\pL+)+$`)
-	properForm    = regexp.MustCompile(`^\p{Lu}\P{Lu}*(?:\s+\p{Lu}[^\p{Lu}\s]*)*$`)
-	insideDot     = regexp.MustCompile(`[^.]\.+[^.]`)
-	addressForm   = regexp.MustCompile(`^(?:(?:www\.|#)[^\pZ\s]*|[^\pZ\s]*[@/][^\pZ\s]*)$`)
-	digitForm     = regexp.MustCompile(`^[^\pZ\s]*\pN[^\pZ\s]*$`)
-	titled        = regexp.MustCompile(`(?i) (?:herrn?|frau|mr|mrs|ms|miss|sir|dr|prof|kollegen?|kollegin|colleague)$`)
-	begunName     = regexp.MustCompile(`\pL[ ,]* \p{Lu}(?:[^ ]*[^ ,])?$`) // a part of this one
-	goesOn        = regexp.MustCompile(`^ ?\p{Lu}`)
-	inSentence    = regexp.MustCompile(`\pL,*$`)
-	behindArticle = regexp.MustCompile(`(?:^|\PL)(?:an?|the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|some|any|no|each|every|wh(?:ich|at)|` +
+	strokeForm    = text.Pattern(`^\pL+(?:/\pL+)+$`)
+	properForm    = text.Pattern(`^\p{Lu}\P{Lu}*(?:\s+\p{Lu}[^\p{Lu}\s]*)*$`)
+	insideDot     = text.Pattern(`[^.]\.+[^.]`)
+	addressForm   = text.Pattern(`^(?:(?:www\.|#)[^\pZ\s]*|[^\pZ\s]*[@/][^\pZ\s]*)$`)
+	digitForm     = text.Pattern(`^[^\pZ\s]*\pN[^\pZ\s]*$`)
+	titled        = text.Pattern(`(?i) (?:herrn?|frau|mr|mrs|ms|miss|sir|dr|prof|kollegen?|kollegin|colleague)$`)
+	begunName     = text.Pattern(`\pL[ ,]* \p{Lu}(?:[^ ]*[^ ,])?$`) // a part of this one
+	goesOn        = text.Pattern(`^ ?\p{Lu}`)
+	inSentence    = text.Pattern(`\pL,*$`)
+	behindArticle = text.Pattern(`(?:^|\PL)(?:an?|the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|some|any|no|each|every|wh(?:ich|at)|` +
 		`d(?:er|ie|as|en|em|es)|k?ein(?:e[nmrs]?)?|keine[nmr]?|dies(?:er?|es|en|em)|jed(?:er?|es)|[mds]eine?[nmr]?|ihre?[nmr]?|unser(?:e[nmr]?)?|eu(?:er|re[nmr]?)|` +
 		`im|am|zum|zur|beim|vom|ins|ans),*$`)
 )
@@ -229,7 +230,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 	if !t.ends(r.End) || !hash && !given && !t.begins(r.Start) || l.authority() && (t.over(r.Start, r.End) || t.cut(r.Start, r.End) || t.partial(r, l.words())) {
 		return false
 	}
-	if l.typ() == provenance.Phone && strings.Contains(words, " ") && (strings.Contains(words, ". ") || furtherDigits.MatchString(t.own[r.End:]) && !strings.HasPrefix(t.own[r.End:], ". ")) {
+	if l.typ() == provenance.Phone && strings.Contains(words, " ") && (strings.Contains(words, ". ") || furtherDigits().MatchString(t.own[r.End:]) && !strings.HasPrefix(t.own[r.End:], ". ")) {
 		return false // a part of a number in groups, or two
 	}
 	if text, _ := l.value.Text(); words != text {
@@ -253,7 +254,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 // #, which he set apart.
 func (s *Session) tagged(t *turn, l *leaf, r gate.Ref) bool {
 	text, _ := l.value.Text()
-	if l.authority() || l.commands || !tagForm.MatchString(text) {
+	if l.authority() || l.commands || !tagForm().MatchString(text) {
 		return false
 	}
 	bare := *l
@@ -262,9 +263,9 @@ func (s *Session) tagged(t *turn, l *leaf, r gate.Ref) bool {
 }
 
 var (
-	tagForm       = regexp.MustCompile(`^#\pL(?:\pL|\pN|_){2,}$`)
-	furtherDigits = regexp.MustCompile(`^[-. ()]*[0-9]`)
-	quotedPath    = regexp.MustCompile(`^(?:/|\\|~|\.{1,2}[/\\]|[A-Za-z]:[/\\])`)
+	tagForm       = text.Pattern(`^#\pL(?:\pL|\pN|_){2,}$`)
+	furtherDigits = text.Pattern(`^[-. ()]*[0-9]`)
+	quotedPath    = text.Pattern(`^(?:/|\\|~|\.{1,2}[/\\]|[A-Za-z]:[/\\])`)
 )
 
 // cut reports whether a stretch is where a path begins that is in quotation marks as it has
@@ -272,7 +273,7 @@ var (
 func (t *turn) cut(start, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(t.own[:start])
 	rest, _, _ := strings.Cut(t.own[end:], "\n")
-	return start > 0 && anyMark.MatchString(string(before)) && quotedPath.MatchString(t.own[start:end]) && rest != "" && rest[0] == ' ' && anyMark.MatchString(rest)
+	return start > 0 && anyMark().MatchString(string(before)) && quotedPath().MatchString(t.own[start:end]) && rest != "" && rest[0] == ' ' && anyMark().MatchString(rest)
 }
 
 // spells reports whether words are a value.
@@ -340,7 +341,7 @@ func (t *turn) unit(l *leaf, end int) bool {
 	})
 }
 
-var endingForm = regexp.MustCompile(`[^.].*?\..*\pL`)
+var endingForm = text.Pattern(`[^.].*?\..*\pL`)
 
 // longestSaid bounds the turns that are read for days and amounts.
 const longestSaid = 16 << 10
@@ -539,7 +540,7 @@ func spoken(phrase string) *regexp.Regexp {
 	form, behind := "", ""
 	words := strings.Fields(phrase)
 	for i, w := range words {
-		if i+1 < len(words) && article.MatchString(w) {
+		if i+1 < len(words) && article().MatchString(w) {
 			continue
 		}
 		if form != "" {
@@ -568,7 +569,7 @@ func spoken(phrase string) *regexp.Regexp {
 const quoteMark = "[\"'`´“”„‟‘’‚‛«»‹›]"
 
 var (
-	article = regexp.MustCompile(`^` + asciiCases("the|th(is|at|ese|ose)|my|our|an?|d(er|ie|as|en|em)|mein(en?)?|unser(en?)?") + `$`)
+	article = text.Pattern(`^` + asciiCases("the|th(is|at|ese|ose)|my|our|an?|d(er|ie|as|en|em)|mein(en?)?|unser(en?)?") + `$`)
 	between = "(?:" + asciiCases("the|th(is|at|ese|ose)|my|our|an?|d(er|ie|as|en|em)|mein(en?)?|unser(en?)?|please|bitte|now|jetzt|also|auch|mal|"+
 		"just|kindly|quickly|kurz|gleich|schnell|immediately|promptly|simply|carefully|safely|securely|firmly|properly|fully|completely") +
 		"|" + asciiCases("all") + `(?:[ \t]+` + asciiCases("of") + ")?)"

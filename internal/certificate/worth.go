@@ -3,7 +3,6 @@ package certificate
 import (
 	"html"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,7 +90,7 @@ func readings(t provenance.Type, v strictjson.Value) (out []string) {
 	return out
 }
 
-var escape = regexp.MustCompile(`%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\["\\/]`)
+var escape = text.Pattern(`%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\["\\/]`)
 
 // unescaped undoes percent-encoding, JSON's escapes and HTML's, four times at most.
 func unescaped(s string) string {
@@ -99,7 +98,7 @@ func unescaped(s string) string {
 		if !strings.ContainsAny(s, `%\&`) {
 			return s
 		}
-		t := escape.ReplaceAllStringFunc(s, func(e string) string {
+		t := escape().ReplaceAllStringFunc(s, func(e string) string {
 			n, err := strconv.ParseUint(strings.TrimLeft(e, `%\u`), 16, 16)
 			switch {
 			case e[0] == '%' && err == nil:
@@ -484,15 +483,15 @@ func atom(s string) bool {
 }
 
 var (
-	word   = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_#+=-]{0,127}$`)
-	moment = regexp.MustCompile(`^[0-9]{9,}\.[0-9]{1,9}$`)
-	hashed = regexp.MustCompile(`^[0-9a-f]+$`)
-	wallet = regexp.MustCompile(`^(?:0[xX][0-9a-fA-F]+|[1-9A-HJ-NP-Za-km-z]{25,}|(?i:[a-z]{1,15}1[02-9ac-hj-np-z]{38,}))$`)
-	change = regexp.MustCompile(`[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]`)
-	marks  = regexp.MustCompile(`[_#+=-]+`)
-	phrase = regexp.MustCompile(`^\s*\pL\p{Ll}*[,.;:!?]*(?:\s+\p{Ll}+[,.;:!?]*){2,}\s*$`)
-	rows   = regexp.MustCompile(`^(?:limit|count|pages?|size|offset|max(?:imum)?|top|take|skip|rows|results|depth|per|first|last)$`)
-	thing  = regexp.MustCompile(`^(?:ids?|number|no|key|name|ref)$`)
+	word   = text.Pattern(`^[0-9A-Za-z][0-9A-Za-z_#+=-]{0,127}$`)
+	moment = text.Pattern(`^[0-9]{9,}\.[0-9]{1,9}$`)
+	hashed = text.Pattern(`^[0-9a-f]+$`)
+	wallet = text.Pattern(`^(?:0[xX][0-9a-fA-F]+|[1-9A-HJ-NP-Za-km-z]{25,}|(?i:[a-z]{1,15}1[02-9ac-hj-np-z]{38,}))$`)
+	change = text.Pattern(`[a-z][A-Z0-9]|[A-Z][0-9]|[0-9][A-Za-z]`)
+	marks  = text.Pattern(`[_#+=-]+`)
+	phrase = text.Pattern(`^\s*\pL\p{Ll}*[,.;:!?]*(?:\s+\p{Ll}+[,.;:!?]*){2,}\s*$`)
+	rows   = text.Pattern(`^(?:limit|count|pages?|size|offset|max(?:imum)?|top|take|skip|rows|results|depth|per|first|last)$`)
+	thing  = text.Pattern(`^(?:ids?|number|no|key|name|ref)$`)
 )
 
 // numbered reports whether a value can be one that a server counts, stamps or draws: a
@@ -506,11 +505,11 @@ func numbered(v strictjson.Value) bool {
 	if strings.Trim(s, "0123456789") == "" {
 		return s != "" && !card(s)
 	}
-	if moment.MatchString(s) {
+	if moment().MatchString(s) {
 		return true
 	}
-	return word.MatchString(s) && (!wallet.MatchString(s) || hashed.MatchString(s) && !strings.HasPrefix(s, "0x")) && !atom(fold(s)) &&
-		slices.ContainsFunc(marks.Split(s, -1), func(piece string) bool {
+	return word().MatchString(s) && (!wallet().MatchString(s) || hashed().MatchString(s) && !strings.HasPrefix(s, "0x")) && !atom(fold(s)) &&
+		slices.ContainsFunc(marks().Split(s, -1), func(piece string) bool {
 			digits := len(piece) - len(strings.Map(func(r rune) rune {
 				if '0' <= r && r <= '9' {
 					return -1
@@ -519,7 +518,7 @@ func numbered(v strictjson.Value) bool {
 			}, piece))
 			changes := 0
 			for i := 1; i < len(piece); i++ {
-				if change.MatchString(piece[i-1 : i+1]) {
+				if change().MatchString(piece[i-1 : i+1]) {
 					changes++
 				}
 			}
@@ -547,21 +546,21 @@ func card(digits string) bool {
 // rowsOrWords reports whether an argument says how many rows there may be, in which state or
 // order, or what is searched for in words, and names no one thing.
 func rowsOrWords(pointer string, v strictjson.Value) bool {
-	if s, isText := v.Text(); v.Kind() == strictjson.Bool || empty(v) || isText && phrase.MatchString(s) {
+	if s, isText := v.Text(); v.Kind() == strictjson.Bool || empty(v) || isText && phrase().MatchString(s) {
 		return true
 	}
 	words := text.NameWords(path.Base("/" + pointer))
-	if s, isText := v.Text(); isText && states.MatchString(s) {
-		return slices.ContainsFunc(words, narrowing.MatchString) && !slices.ContainsFunc(words, thing.MatchString)
+	if s, isText := v.Text(); isText && states().MatchString(s) {
+		return slices.ContainsFunc(words, narrowing().MatchString) && !slices.ContainsFunc(words, thing().MatchString)
 	}
 	_, _, fraction := provenance.Canonical(provenance.Integer, v)
-	return fraction == "" && provenance.SmallSpace(provenance.Untyped, v) && slices.ContainsFunc(words, rows.MatchString) && !slices.ContainsFunc(words, thing.MatchString)
+	return fraction == "" && provenance.SmallSpace(provenance.Untyped, v) && slices.ContainsFunc(words, rows().MatchString) && !slices.ContainsFunc(words, thing().MatchString)
 }
 
 // narrowing are the names of arguments that say in which state or order, and states are these.
 var (
-	narrowing = regexp.MustCompile(`^(state|status|filter|sort|order|direction|priority|visibility)$`)
-	states    = regexp.MustCompile(`^(open(ed)?|closed|all|any|(in)?active|enabled|disabled|pending|new|todo|done|(un)?resolved|in_progress|completed|draft|published|` +
+	narrowing = text.Pattern(`^(state|status|filter|sort|order|direction|priority|visibility)$`)
+	states    = text.Pattern(`^(open(ed)?|closed|all|any|(in)?active|enabled|disabled|pending|new|todo|done|(un)?resolved|in_progress|completed|draft|published|` +
 		`archived|merged|(a|de)sc(ending)?|created|updated|low|medium|high|urgent|public|private|(un)?read)$`)
 )
 

@@ -18,10 +18,11 @@ import (
 	"maps"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // A Layout is how a file writes servers down.
@@ -132,8 +133,8 @@ func (l Layout) Read(b []byte) ([]Server, error) {
 
 var (
 	// variable is what clients fill in before they start a command.
-	variable = regexp.MustCompile(`\$\{|\$[A-Za-z_]|\{(env|file):`)
-	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	variable = text.Pattern(`\$\{|\$[A-Za-z_]|\{(env|file):`)
+	envName  = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // judge says why a server that was read is left alone.
@@ -141,20 +142,20 @@ func (s *Server) judge() {
 	s.argv = s.Command
 	if s.Left == "" {
 		switch {
-		case s.URL != "" && variable.MatchString(s.URL):
+		case s.URL != "" && variable().MatchString(s.URL):
 			s.Left = "its address has a variable that only the client fills in"
 		case s.URL != "":
 		case len(s.Command) == 0 || s.Command[0] == "":
 			s.Left = "it has no command"
 		case isOurs(s.Command):
 			s.Ours, s.Left = true, "Writ is in front of it"
-		case slices.ContainsFunc(s.Command, variable.MatchString):
+		case slices.ContainsFunc(s.Command, variable().MatchString):
 			s.Left = "its command has a variable that only the client fills in"
 		case slices.ContainsFunc(s.Command, func(a string) bool { return strings.ContainsRune(a, 0) }):
 			s.Left = "its command has a NUL character"
 		}
 		for name := range s.Env {
-			if !envName.MatchString(name) && s.Left == "" {
+			if !envName().MatchString(name) && s.Left == "" {
 				s.Left = "its environment has a name that is none"
 			}
 		}

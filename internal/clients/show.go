@@ -3,21 +3,22 @@ package clients
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 var (
-	credentialName = regexp.MustCompile(`(?i)token|secret|passw|pwd|api[-_]?key|access[-_]?key|private[-_]?key|auth|bearer|credential|cookie|session[-_]?id|_pat$|_key$|dsn|connection`)
-	credentialText = regexp.MustCompile(`^(gh[a-z]_|github_pat_|glpat-|sk-|sk_|pk_|rk_|xox[a-z]-|AKIA|ASIA|ya29\.|eyJ|AIza|npm_|pypi-|hf_)|://[^/@\s]*:[^/@\s]*@|-----BEGIN`)
+	credentialName = text.Pattern(`(?i)token|secret|passw|pwd|api[-_]?key|access[-_]?key|private[-_]?key|auth|bearer|credential|cookie|session[-_]?id|_pat$|_key$|dsn|connection`)
+	credentialText = text.Pattern(`^(gh[a-z]_|github_pat_|glpat-|sk-|sk_|pk_|rk_|xox[a-z]-|AKIA|ASIA|ya29\.|eyJ|AIza|npm_|pypi-|hf_)|://[^/@\s]*:[^/@\s]*@|-----BEGIN`)
 )
 
 // Credentials names what of a server looks like one: the variables of its
 // environment or its headers, and what its arguments give. It shows no value.
 func (s *Server) Credentials() (env, args []string) {
 	for name, value := range s.Env {
-		if value != "" && (credentialName.MatchString(name) || credentialText.MatchString(value)) {
+		if value != "" && (credentialName().MatchString(name) || credentialText().MatchString(value)) {
 			env = append(env, name)
 		}
 	}
@@ -46,12 +47,12 @@ func Shown(argv []string) []string {
 
 var (
 	// given is NAME=VALUE, --name=VALUE, or a header; -e KEY=… and -HName:… hold one.
-	given = regexp.MustCompile(`^(-{0,2}[A-Za-z][A-Za-z0-9_.-]*)[ \t]*[=:][ \t]*(.+)$`)
+	given = text.Pattern(`^(-{0,2}[A-Za-z][A-Za-z0-9_.-]*)[ \t]*[=:][ \t]*(.+)$`)
 	// inQuery is what a link gives behind its ? or #.
-	inQuery = regexp.MustCompile(`[?&#]([A-Za-z0-9_.~-]+)=[^&#\s]`)
+	inQuery = text.Pattern(`[?&#]([A-Za-z0-9_.~-]+)=[^&#\s]`)
 	// noCredential are names of files that hold one, and noSecret values that are none.
-	noCredential = regexp.MustCompile(`(?i)[-_]?(file|path|dir|url|type|mode)$`)
-	noSecret     = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|none|[0-9]{1,4})$`)
+	noCredential = text.Pattern(`(?i)[-_]?(file|path|dir|url|type|mode)$`)
+	noSecret     = text.Pattern(`(?i)^(true|false|yes|no|on|off|none|[0-9]{1,4})$`)
 )
 
 // credentialAt reports whether an argument looks like a credential, or holds one, and what
@@ -59,7 +60,7 @@ var (
 func credentialAt(argv []string, i int) (name string, is bool) {
 	a := argv[i]
 	secret := func(name, value string) bool {
-		return credentialName.MatchString(name) && !noCredential.MatchString(name) && !noSecret.MatchString(value)
+		return credentialName().MatchString(name) && !noCredential().MatchString(name) && !noSecret().MatchString(value)
 	}
 	if i > 1 { // the first is the program
 		if option := argv[i-1]; strings.HasPrefix(option, "-") && !strings.ContainsAny(option, "=:") && !strings.HasPrefix(a, "-") && a != "" && secret(option, a) {
@@ -67,23 +68,23 @@ func credentialAt(argv []string, i int) (name string, is bool) {
 		}
 	}
 	for rest := a; ; {
-		m := given.FindStringSubmatch(rest)
+		m := given().FindStringSubmatch(rest)
 		if m == nil {
 			break
 		}
 		if secret(m[1], m[2]) {
 			return m[1], true
 		}
-		if rest = m[2]; credentialText.MatchString(rest) {
+		if rest = m[2]; credentialText().MatchString(rest) {
 			return m[1], true
 		}
 	}
-	for _, m := range inQuery.FindAllStringSubmatch(a, -1) {
-		if credentialName.MatchString(m[1]) {
+	for _, m := range inQuery().FindAllStringSubmatch(a, -1) {
+		if credentialName().MatchString(m[1]) {
 			return m[1], true
 		}
 	}
-	return fmt.Sprintf("argument %d", i), credentialText.MatchString(a)
+	return fmt.Sprintf("argument %d", i), credentialText().MatchString(a)
 }
 
 // hidden is a file as it may be shown: without values of environments and headers,

@@ -100,7 +100,7 @@ func (a *Ask) check(r *strictyaml.Reader, servers map[string]bool) {
 // stand there.
 func heldEndpoint(r *strictyaml.Reader, p *strictyaml.Place, url, keyEnv string) {
 	hold(r, p.Node.Get("url"), endpointURL(url), "not an absolute https URL without user, query and fragment; http is for this machine alone", "url: https://host/v1")
-	hold(r, p.Node.Get("key_env"), envName.MatchString(keyEnv), "not a name of an environment variable; the key itself does not stand here", "key_env: OPENAI_API_KEY")
+	hold(r, p.Node.Get("key_env"), envName().MatchString(keyEnv), "not a name of an environment variable; the key itself does not stand here", "key_env: OPENAI_API_KEY")
 }
 
 // endpoint is a model's, with its key; whose says whose the key is.
@@ -112,7 +112,7 @@ func endpoint(url, name, keyEnv, whose string) (model.Endpoint, error) {
 	if e.Key = os.Getenv(keyEnv); e.Key == "" {
 		return e, cli.Fail(cli.ExitConfig, "export "+keyEnv+"=…", "the environment variable of the %s's key is not set", whose)
 	}
-	if !headerValue.MatchString(e.Key) {
+	if !headerValue().MatchString(e.Key) {
 		return e, cli.Fail(cli.ExitConfig, "", "the %s's key holds characters no key has", whose)
 	}
 	return e, nil

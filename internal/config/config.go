@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -27,6 +26,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -362,11 +362,11 @@ func read(file string, only *string) (*Config, error) {
 
 var (
 	// ServerName is what a server may be called.
-	ServerName  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
-	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	envRef      = regexp.MustCompile(`\$\{([^}]*)\}`)
-	headerName  = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-	headerValue = regexp.MustCompile(`^[\t\x20-\x7e\x{80}-\x{10ffff}]*$`)
+	ServerName  = text.Pattern(`^[a-z0-9][a-z0-9-]{0,31}$`)
+	envName     = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	envRef      = text.Pattern(`\$\{([^}]*)\}`)
+	headerName  = text.Pattern("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	headerValue = text.Pattern(`^[\t\x20-\x7e\x{80}-\x{10ffff}]*$`)
 )
 
 // check finds what the types cannot, fills in the environment and makes paths
@@ -474,7 +474,7 @@ func (s *Server) check(r *strictyaml.Reader, seen map[string]bool, started bool)
 	has := func(key string) bool { return s.Node.Get(key) != nil }
 	switch n := s.At("name"); {
 	case n != s.Node && n.Kind != strictyaml.Text:
-	case !ServerName.MatchString(s.Name):
+	case !ServerName().MatchString(s.Name):
 		r.Fault(n, "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "name: files")
 	case s.Name == policy.OwnServer:
 		r.Fault(n, "this name is that of Writ's own server", "name: files")
@@ -503,7 +503,7 @@ func (s *Server) check(r *strictyaml.Reader, seen map[string]bool, started bool)
 		}
 	}
 	members(s.Node.Get("env"), func(k, v *strictyaml.Node) {
-		if !envName.MatchString(k.Value) {
+		if !envName().MatchString(k.Value) {
 			r.Fault(k, "not a name of an environment variable", "A-Z, a-z, 0-9 and _, not a digit first")
 		}
 		s.Env[k.Value] = expand(r, v, started)
@@ -523,10 +523,10 @@ func (s *Server) check(r *strictyaml.Reader, seen map[string]bool, started bool)
 func heldHeaders(r *strictyaml.Reader, n *strictyaml.Node, headers map[string]string, needed bool) {
 	members(n, func(k, v *strictyaml.Node) {
 		headers[k.Value] = expand(r, v, needed)
-		if !headerName.MatchString(k.Value) {
+		if !headerName().MatchString(k.Value) {
 			r.Fault(k, "not a name of an HTTP header", "Authorization: Bearer ${TOKEN}")
 		}
-		if !headerValue.MatchString(headers[k.Value]) {
+		if !headerValue().MatchString(headers[k.Value]) {
 			r.Fault(v, "an HTTP header cannot hold this value", "no line ends and no control characters")
 		}
 	})
@@ -550,12 +550,12 @@ func members(n *strictyaml.Node, f func(k, v *strictyaml.Node)) {
 // environment is never told. Where it is not needed, a name need not be set.
 func expand(r *strictyaml.Reader, n *strictyaml.Node, needed bool) string {
 	told := false
-	return envRef.ReplaceAllStringFunc(n.Value, func(ref string) string {
+	return envRef().ReplaceAllStringFunc(n.Value, func(ref string) string {
 		name := ref[2 : len(ref)-1]
 		v, ok := os.LookupEnv(name)
 		switch {
 		case told:
-		case !envName.MatchString(name):
+		case !envName().MatchString(name):
 			told = true
 			r.Fault(n, strictyaml.Word(ref)+" names no environment variable", "${NAME}")
 		case !ok && !needed:

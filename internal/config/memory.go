@@ -159,7 +159,7 @@ func (s *Secrets) read(r *strictyaml.Reader, path func(string) string, into *mem
 	for i := range s.Env.Items {
 		switch n, name := s.Env.Items[i].Node, s.Env.Items[i].S; {
 		case n == nil || n.Kind != strictyaml.Text:
-		case !envName.MatchString(name):
+		case !envName().MatchString(name):
 			r.Fault(n, "not a name of an environment variable", "the name alone, such as TOKEN; never the value")
 		default:
 			value, ok := os.LookupEnv(name)

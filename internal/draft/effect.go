@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -99,7 +98,7 @@ func nounToo(w string) bool { return policy.Called(w, "noun") || plural(w) }
 func joins(w string) bool { return w == "and" || w == "then" || w == "or" }
 
 var (
-	sentence = regexp.MustCompile(`[.!?]\s+\P{Ll}|\n\s*\n`)
+	sentence = text.Pattern(`[.!?]\s+\P{Ll}|\n\s*\n`)
 	commas   = strings.NewReplacer(",", " and ", ";", " and ", "&", " and ", "/", " and ", "-", "x") // which makes one word of two
 	objects  = []string{"a", "an", "the", "it", "its", "them", "him", "her", "this", "that", "these", "those", "your", "their", "one"}
 )
@@ -109,7 +108,7 @@ var (
 // done to: post it. To begin with getting something from somewhere is no act, nor is a
 // verb of either kind that the name has.
 func does(said string, name []string) bool {
-	first := sentence.Split(strings.TrimSpace(said), 2)[0]
+	first := sentence().Split(strings.TrimSpace(said), 2)[0]
 	ws := slices.DeleteFunc(text.NameWords(commas.Replace(first)), func(w string) bool {
 		return strings.HasSuffix(w, "ly") && acts(w) == 0 || w == "also" || w == "to"
 	})

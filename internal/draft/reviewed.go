@@ -1,11 +1,11 @@
 package draft
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/contracts"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -36,8 +36,8 @@ type toolLines struct {
 }
 
 var (
-	toolLine = regexp.MustCompile(`^  "?([a-z0-9-]+)/([^:"\s]+)"?:`)
-	pin      = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
+	toolLine = text.Pattern(`^  "?([a-z0-9-]+)/([^:"\s]+)"?:`)
+	pin      = text.Pattern(`sha256:[0-9a-f]{64}`)
 )
 
 // toolAt finds the tool among whose lines one stands, from 1, none where it does not.
@@ -49,13 +49,13 @@ func toolAt(at []string, line int) (in toolLines) {
 	if first < 0 {
 		return toolLines{}
 	}
-	m := toolLine.FindStringSubmatch(at[first])
+	m := toolLine().FindStringSubmatch(at[first])
 	if m == nil {
 		return toolLines{}
 	}
 	in = toolLines{server: m[1], tool: m[2], line: line - first}
 	for i := first; i < len(at) && (i == first || strings.HasPrefix(at[i], "   ")); i++ {
-		in.all += pin.ReplaceAllString(at[i], "sha256:")
+		in.all += pin().ReplaceAllString(at[i], "sha256:")
 	}
 	return in
 }

@@ -6,16 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // digestText is how a record names a blob.
-var digestText = regexp.MustCompile(`[0-9a-f]{64}`)
+var digestText = text.Pattern(`[0-9a-f]{64}`)
 
 // gathered is what a part of a log holds of some sessions.
 type gathered struct {
@@ -73,7 +73,7 @@ func (g *gathered) add(ctx context.Context, id string) error {
 
 // name notes the digests that a text of Writ's own says.
 func (g *gathered) name(said string) {
-	for _, text := range digestText.FindAllString(said, -1) {
+	for _, text := range digestText().FindAllString(said, -1) {
 		if d, err := audit.ParseDigest(text); err == nil {
 			g.names[d] = true
 		}

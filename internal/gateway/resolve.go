@@ -9,11 +9,11 @@ import (
 	"os/user"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/text"
 )
 
 const (
@@ -245,7 +245,7 @@ func (l *look) begin(p string) (abs string, known bool) {
 
 // sessionName is what a session is kept under in a state directory, without the
 // names that have a dot: these are files of every project.
-var sessionName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+var sessionName = text.Pattern(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 // tail reports a path that ends as one in Writ's state does, in its directory's
 // name and its own, or in two names below it; and one whose whole name is that
@@ -265,7 +265,7 @@ func (l *look) tail(p string) {
 	for _, o := range l.stateDirs() {
 		if o.dirs[strings.ToLower(parent)] {
 			file := filepath.Join(o.path, parent, name)
-			if strings.EqualFold(parent, "sessions") && sessionName.MatchString(name) || l.info(file) != nil {
+			if strings.EqualFold(parent, "sessions") && sessionName().MatchString(name) || l.info(file) != nil {
 				l.report(file)
 			}
 		}

@@ -12,13 +12,13 @@ package hook
 import (
 	"bytes"
 	"embed"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/shell"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // A Host is a client whose own tools are judged.
@@ -147,13 +147,13 @@ func (d *defined) definition(arguments strictjson.Value) *Definition {
 		}
 	}
 	name, is := arguments.Get(d.at).Text()
-	if !is && arguments.Get(d.at).Exists() || d.builtin != nil && !slices.Contains(d.builtin, name) || d.builtin == nil && !skillName.MatchString(name) {
+	if !is && arguments.Get(d.at).Exists() || d.builtin != nil && !slices.Contains(d.builtin, name) || d.builtin == nil && !skillName().MatchString(name) {
 		return nil
 	}
 	return &Definition{d.kind, name}
 }
 
-var skillName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+var skillName = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // anyHost are the tools by which any other host may tell what its own do.
 var anyHost = map[string]tool{

@@ -2,8 +2,9 @@ package hook
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Steers reports whether a file of that name says which programs run: what builds, tests,
@@ -12,7 +13,7 @@ import (
 // those of agents and continuous integration, are the gate's (R34).
 func Steers(file string) bool {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(file, `\`, "/")))
-	return steering[name] || steeringForm.MatchString(name)
+	return steering[name] || steeringForm().MatchString(name)
 }
 
 // steering are such files by name.
@@ -36,7 +37,7 @@ var steering = func() map[string]bool {
 }()
 
 // steeringForm are such files by the form of their names.
-var steeringForm = regexp.MustCompile(`^(?:` +
+var steeringForm = text.Pattern(`^(?:` +
 	`.+\.(?:mk|mak|cmake|gradle|gradle\.kts|bzl|bazel|gemspec|podspec|cabal|csproj|fsproj|vbproj|vcxproj|sln|props|targets|dockerfile)` +
 	`|(?:dockerfile|containerfile|makefile|(?:docker-)?compose)\..+` +
 	`|.+\.(?:config|conf|setup|workspace)\.[cm]?[jt]sx?` + // vite.config.ts

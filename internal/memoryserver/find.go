@@ -2,13 +2,13 @@ package memoryserver
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -92,7 +92,7 @@ func find(ctx context.Context, by gateway.Caller, fact, about string) (found []m
 const mostWithheld = 20
 
 // memberName is the form of a member's name that is shown: anybody may have chosen it.
-var memberName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
+var memberName = text.Pattern(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
 
 // withheld is a record that says what was left out of it: before all else what may
 // have said which thing it is.
@@ -103,7 +103,7 @@ func withheld(record string, names []string) string {
 	out := []byte("{}")
 	mark := func(naming bool) {
 		for i, name := range names {
-			if i >= mostWithheld || !memberName.MatchString(name) {
+			if i >= mostWithheld || !memberName().MatchString(name) {
 				name = memory.LeftOut
 			}
 			if memory.MayName(name) == naming {

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"sync"
 	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/snapshot"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -28,10 +28,10 @@ const valueProposal = "proposal"
 // did not happen, or is not known to have.
 var errNotRecorded = errors.New("memory: the event could not be written")
 
-var namespaceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+var namespaceName = text.Pattern(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 // ValidNamespace reports the form of a namespace's name.
-func ValidNamespace(name string) bool { return namespaceName.MatchString(name) }
+func ValidNamespace(name string) bool { return namespaceName().MatchString(name) }
 
 // logPrefix tells a namespace's records from a session's: no public id of a
 // session holds a hyphen.

@@ -3,13 +3,13 @@ package memoryserver
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/memory"
 )
 
@@ -191,7 +191,7 @@ func answer(content any, refusal *writ.Outcome) (gateway.Answer, error) {
 // taskForm is the form of a task's name.
 const taskForm = `^[A-Za-z0-9._:-]{1,128}$`
 
-var taskName = regexp.MustCompile(taskForm)
+var taskName = text.Pattern(taskForm)
 
 // bindTask settles the task a call works on: the one its host named, else the
 // session itself. What is no name of a task is refused, never left out: what
@@ -200,7 +200,7 @@ func bindTask(by *gateway.Caller) *writ.Rejection {
 	if by.Task == nil {
 		by.Task = strictjson.Quote(by.Session)
 	}
-	if task, ok := strictjson.Text(by.Task); ok && taskName.MatchString(task) {
+	if task, ok := strictjson.Text(by.Task); ok && taskName().MatchString(task) {
 		return nil
 	}
 	return refuse(writ.SchemaInvalid, "", "a task in _meta, under "+gateway.MetaTask+", of 1 to 128 letters, digits, . _ : or -").rejection

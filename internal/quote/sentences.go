@@ -1,13 +1,14 @@
 package quote
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/sentences"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // A Piece is a stretch of a text, by its bytes.
@@ -86,10 +87,10 @@ func Ended(s string) bool {
 // InDate reports whether a full stop at the end of a text is behind the number of
 // a day, before a month or a comma: am 3. Mai.
 func InDate(before, after string) bool {
-	return dayNumber.MatchString(before) && (month.MatchString(after) || strings.HasPrefix(after, ","))
+	return dayNumber().MatchString(before) && (month().MatchString(after) || strings.HasPrefix(after, ","))
 }
 
 var (
-	dayNumber = regexp.MustCompile(`(^|[^\pL\pN.,])[0-9]{1,2}\.$`)
-	month     = regexp.MustCompile(`(?i)^\s*(januari?|jänner|jaanuar|leden|ledna|februari?|feber|február|únor|února|mär[zc]|marts?|mars|březen|března|april|apríl|duben|dubna|mai|maj|május|květen|května|juni|jun|červen|června|juli|jul|červenec|července|august|augusti|srpen|srpna|september|září|o[kc]tober|říjen|října|november|listopad|listopadu|de[zcs]ember|prosinec|prosince|\pL{4,}kuu(ta|n)?)([^\pL]|$)`)
+	dayNumber = text.Pattern(`(^|[^\pL\pN.,])[0-9]{1,2}\.$`)
+	month     = text.Pattern(`(?i)^\s*(januari?|jänner|jaanuar|leden|ledna|februari?|feber|február|únor|února|mär[zc]|marts?|mars|březen|března|april|apríl|duben|dubna|mai|maj|május|květen|května|juni|jun|červen|června|juli|jul|červenec|července|august|augusti|srpen|srpna|september|září|o[kc]tober|říjen|října|november|listopad|listopadu|de[zcs]ember|prosinec|prosince|\pL{4,}kuu(ta|n)?)([^\pL]|$)`)
 )

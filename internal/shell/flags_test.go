@@ -49,7 +49,7 @@ func TestFlags(t *testing.T) {
 		run("git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "x")
 	}
 	before, missing, tried := there(), map[string]bool{}, 0
-	for _, p := range programs {
+	for _, p := range programs() {
 		if _, err := exec.LookPath(p.name[0]); err != nil {
 			missing[p.name[0]] = true
 			continue

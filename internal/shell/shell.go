@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -66,7 +67,7 @@ func Read(command string) Reading {
 		return r.Reading
 	}
 	r.words(file)
-	if ranged.MatchString(command) {
+	if ranged().MatchString(command) {
 		r.no("a redirection of it is a pattern to another shell")
 	}
 	if strings.Contains(command, "\\\n") {
@@ -85,7 +86,7 @@ func Read(command string) Reading {
 }
 
 // ranged is a redirection to bash and dash, and a range of numbers in a pattern to zsh.
-var ranged = regexp.MustCompile(`<[0-9]*-[0-9]*>`)
+var ranged = text.Pattern(`<[0-9]*-[0-9]*>`)
 
 type reader struct{ Reading }
 
@@ -185,7 +186,7 @@ func (r *reader) redirect(to *syntax.Redirect) {
 		}
 	case syntax.WordHdoc:
 	case syntax.Hdoc:
-		if !plainMark.MatchString(target) || len(to.Word.Parts) > 1 {
+		if !plainMark().MatchString(target) || len(to.Word.Parts) > 1 {
 			r.no("where a text given to it ends is not plain")
 		}
 		if _, unquoted := to.Word.Parts[0].(*syntax.Lit); !unquoted || to.Hdoc == nil {
@@ -202,10 +203,10 @@ func (r *reader) redirect(to *syntax.Redirect) {
 }
 
 // plainMark ends a text that is given to a program.
-var plainMark = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,31}$`)
+var plainMark = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,31}$`)
 
 // plainName is a program as it is looked for along PATH.
-var plainName = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`)
+var plainName = text.Pattern(`^[a-z][a-z0-9]{0,31}$`)
 
 func (r *reader) call(c *syntax.CallExpr, inner bool) {
 	if len(c.Assigns) > 0 {
@@ -226,7 +227,7 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 		globs = globs || l.globs
 		argv = append(argv, l.text)
 	}
-	if len(argv) == 0 || !plainName.MatchString(argv[0]) {
+	if len(argv) == 0 || !plainName().MatchString(argv[0]) {
 		r.no("it does not call a program by a plain name")
 		return
 	}
@@ -464,7 +465,7 @@ type program struct {
 	anyFlag bool
 	numbers bool // -5 is a flag
 	most    int  // operands, -1 for any number
-	first   *regexp.Regexp
+	first   func() *regexp.Regexp
 	place   bool
 	words   bool // flags are whole words, in any place, as of find
 }
@@ -479,16 +480,16 @@ const (
 	takesNext      // a value in the next word, and stands by itself
 )
 
-var programs = parseList(list)
+var programs = sync.OnceValue(func() []*program { return parseList(list) })
 
 // parseList reads the list. It is part of the program, so a fault in it ends it at once.
 func parseList(b []byte) (all []*program) {
 	for n, line := range bytes.Split(b, []byte("\n")) {
-		text := string(bytes.TrimSpace(line))
-		if text == "" || text[0] == '#' {
+		row := string(bytes.TrimSpace(line))
+		if row == "" || row[0] == '#' {
 			continue
 		}
-		fields := strings.Split(text, " | ")
+		fields := strings.Split(row, " | ")
 		if len(fields) < 2 {
 			panic("shell: line " + strconv.Itoa(n+1) + " of the list has no column of operands")
 		}
@@ -503,7 +504,7 @@ func parseList(b []byte) (all []*program) {
 			case o == "words":
 				p.words = true
 			case strings.HasPrefix(o, "/"):
-				p.first = regexp.MustCompile("^(?:" + strings.Trim(o, "/") + ")$")
+				p.first = text.Pattern("^(?:" + strings.Trim(o, "/") + ")$")
 			default:
 				panic("shell: line " + strconv.Itoa(n+1) + " of the list has an unknown word: " + o)
 			}
@@ -535,7 +536,7 @@ func parseList(b []byte) (all []*program) {
 
 // find is the line of a command, the one with the most words, and what stands behind.
 func find(argv []string) (found *program, rest []string) {
-	for _, p := range programs {
+	for _, p := range programs() {
 		if len(argv) >= len(p.name) && slices.Equal(argv[:len(p.name)], p.name) && (found == nil || len(p.name) > len(found.name)) {
 			found, rest = p, argv[len(p.name):]
 		}
@@ -550,14 +551,14 @@ func (p *program) reads(args []string) bool {
 	operands := 0
 	operand := func(a string) bool {
 		operands++
-		return (operands > 1 || p.first == nil || p.first.MatchString(a)) && (p.most < 0 || operands <= p.most)
+		return (operands > 1 || p.first == nil || p.first().MatchString(a)) && (p.most < 0 || operands <= p.most)
 	}
 	if !p.anyFlag && slices.ContainsFunc(args, func(a string) bool {
 		return strings.Contains(a, "--output") && !strings.HasPrefix(a, "--output-delimiter")
 	}) {
 		return false // wherever it stands: some program may take it for the flag of many
 	}
-	if said := runs[p.name[0]]; said != nil && said.MatchString(" "+strings.Join(args, " ")) {
+	if said := runs[p.name[0]]; said != nil && said().MatchString(" "+strings.Join(args, " ")) {
 		return false
 	}
 	for i := 0; i < len(args); i++ {
@@ -608,12 +609,12 @@ func (p *program) reads(args []string) bool {
 // runs are the arguments by which a program that is known to read has another one run,
 // wherever they stand: what git takes from a signature is gpg's to say, and ugrep, which
 // some call grep, filters and pages.
-var runs = map[string]*regexp.Regexp{
-	"git":  regexp.MustCompile(`%[-+ ]?G|%\(\*?signature| --sort[= ]\S*signature`),
+var runs = map[string]func() *regexp.Regexp{
+	"git":  text.Pattern(`%[-+ ]?G|%\(\*?signature| --sort[= ]\S*signature`),
 	"grep": ugrep, "egrep": ugrep, "fgrep": ugrep,
 }
 
-var ugrep = regexp.MustCompile(` --(filter|pager|view|config|save-config)| ---| -[0-9A-Za-z]*Q`)
+var ugrep = text.Pattern(` --(filter|pager|view|config|save-config)| ---| -[0-9A-Za-z]*Q`)
 
 // letters reports whether a word of one-letter flags only reads.
 func (p *program) letters(a string, value func() bool) bool {

@@ -101,7 +101,7 @@ func newBox(t *testing.T, shell []string) *box {
 	}
 	stub := "#!/bin/sh\nl=\"ran\x1f${0##*/}\"\nfor a; do l=\"$l\x1f$a\"; done\nprintf '%s\\036' \"$l\" >>\"$WRIT_LOG\"\n"
 	names := []string{"touch", "rm", "sh", "a", "b", "x", "id", "make"}
-	for _, p := range programs {
+	for _, p := range programs() {
 		names = append(names, p.name[0])
 	}
 	for _, n := range names {
@@ -163,7 +163,7 @@ func (b *box) run(t *testing.T, commands []string) (well bool) {
 				return wrong("sets %q", words)
 			}
 		case "ran":
-			if !slices.ContainsFunc(programs, func(p *program) bool { return p.name[0] == words[1] }) {
+			if !slices.ContainsFunc(programs(), func(p *program) bool { return p.name[0] == words[1] }) {
 				return wrong("runs %q", words[1:])
 			}
 			if at < len(commands) && !b.read(commands[at], words[1:]) {

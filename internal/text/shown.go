@@ -2,7 +2,6 @@ package text
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 )
@@ -38,12 +37,12 @@ func OneLine(s string, limit int) string {
 	return s
 }
 
-var gaps = regexp.MustCompile(` {9,}`)
+var gaps = Pattern(` {9,}`)
 
 // Gaps is a text whose long runs of spaces are told by their length: they leave no room
 // on a screen that something else could seem to stand in.
 func Gaps(s string) string {
-	return gaps.ReplaceAllStringFunc(s, func(run string) string { return fmt.Sprintf("␠×%d␠", len(run)) })
+	return gaps().ReplaceAllStringFunc(s, func(run string) string { return fmt.Sprintf("␠×%d␠", len(run)) })
 }
 
 // Rows breaks a label of ours and a printable text that is not ours to rows of a

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -139,10 +138,10 @@ func begins(text string, at int, value string) bool {
 
 var (
 	// A unit that is written on to its number, and no other number.
-	unit = regexp.MustCompile(`^(kg|mg|km|cm|mm|ml|h|kB|KB|MB|GB|TB|EUR|USD|GBP|CHF|JPY)([^\pL\pN\pM]|$)`)
-	own  = regexp.MustCompile(`^['\x{2019}]s([^\pL\pN\pM]|$)`) // Acme's
-	date = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
-	hour = regexp.MustCompile(`^T[0-9]{2}:`)
+	unit = Pattern(`^(kg|mg|km|cm|mm|ml|h|kB|KB|MB|GB|TB|EUR|USD|GBP|CHF|JPY)([^\pL\pN\pM]|$)`)
+	own  = Pattern(`^['\x{2019}]s([^\pL\pN\pM]|$)`) // Acme's
+	date = Pattern(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+	hour = Pattern(`^T[0-9]{2}:`)
 )
 
 // ends reports whether a value that stands before an offset ends there.
@@ -152,7 +151,7 @@ func ends(text string, at int, value string) bool {
 	beyond, _ := next(i)
 	last, _ := prev(at)
 	switch after := text[at:]; {
-	case after == "", own.MatchString(after), unicode.IsNumber(last) && unit.MatchString(after), date.MatchString(value) && hour.MatchString(after):
+	case after == "", own().MatchString(after), unicode.IsNumber(last) && unit().MatchString(after), date().MatchString(value) && hour().MatchString(after):
 		return true
 	case strings.ContainsRune("+#-\u2212", r) && !Alphanumeric(beyond):
 		return false // O- is not O

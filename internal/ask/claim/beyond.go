@@ -113,12 +113,12 @@ type fact struct {
 }
 
 // address matches what leads somewhere: a mail address, a URL, a host, a path.
-var address = pattern(`@|://|\\|^~?/[\pL\pN]|/.*/|\pL[\pL\pN]*\.\pL{2,}`)
+var address = text.Pattern(`@|://|\\|^~?/[\pL\pN]|/.*/|\pL[\pL\pN]*\.\pL{2,}`)
 
 func leads(s string) bool { return address().MatchString(text.Fold(s, text.Compatible)) }
 
 // measured matches a number with its unit written on to it.
-var measured = pattern(`^([^\pL]*\p{Nd})(\pL+)$`)
+var measured = text.Pattern(`^([^\pL]*\p{Nd})(\pL+)$`)
 
 // split cuts a text into words, by the rule of where a quote may begin and end;
 // an address is one word.

@@ -56,12 +56,12 @@ func (r *reading) quantity(i int, v string) (out []fact, n int) {
 }
 
 var (
-	isoDate  = pattern(`^(\d{4})[-/](\d{2})[-/](\d{2})(?:t(\d{2}:\d{2}).*)?$`)
-	dotDate  = pattern(`^(\d{1,2})\.(\d{1,2})\.(\d{4})$`)
-	barDate  = pattern(`^(\d{1,2})/(\d{1,2})/(\d{4})$`)
-	dayTime  = pattern(`^(\d{1,2}):(\d{2})(?::\d{2}(?:\.\d+)?)?z?$`)
-	dayFirst = pattern(`^(\d{1,2})(?:st|nd|rd|th)?$`)
-	year     = pattern(`^\d{4}$`)
+	isoDate  = text.Pattern(`^(\d{4})[-/](\d{2})[-/](\d{2})(?:t(\d{2}:\d{2}).*)?$`)
+	dotDate  = text.Pattern(`^(\d{1,2})\.(\d{1,2})\.(\d{4})$`)
+	barDate  = text.Pattern(`^(\d{1,2})/(\d{1,2})/(\d{4})$`)
+	dayTime  = text.Pattern(`^(\d{1,2}):(\d{2})(?::\d{2}(?:\.\d+)?)?z?$`)
+	dayFirst = text.Pattern(`^(\d{1,2})(?:st|nd|rd|th)?$`)
+	year     = text.Pattern(`^\d{4}$`)
 )
 
 // date reads a date or a time of day that begins at the i-th word. Of 3/4/2026
@@ -148,7 +148,7 @@ func clock(hour, minute, half string) string {
 	return fmt.Sprintf("t:%02d:%s", h, minute)
 }
 
-var ordinal = pattern(`^(\d+)(st|nd|rd|th)$`)
+var ordinal = text.Pattern(`^(\d+)(st|nd|rd|th)$`)
 
 // number is the value of the i-th word, both ends of a range; "" if it is none.
 func (r *reading) number(i int) string {

@@ -1,7 +1,6 @@
 package claim
 
 import (
-	"regexp"
 	"strings"
 	"sync"
 )
@@ -139,9 +138,4 @@ func set(list string) func() map[string]bool {
 		}
 		return out
 	})
-}
-
-// pattern compiles an expression, when it is first asked for.
-func pattern(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

@@ -6,13 +6,13 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 const (
@@ -423,7 +423,7 @@ func (c *conn) changesIn(batch []byte, l strictjson.Limits, from *call) {
 	}
 }
 
-var idMember = regexp.MustCompile(`"id"\s*:\s*([0-9]{15,16})\b`)
+var idMember = text.Pattern(`"id"\s*:\s*([0-9]{15,16})\b`)
 
 // attribute finds the open request whose id stands, once, in a message that
 // cannot be read. Our ids cannot be guessed, so at worst a server fails its own
@@ -433,7 +433,7 @@ func (c *conn) attribute(raw []byte) *call {
 	if !bytes.HasPrefix(raw, []byte("{")) {
 		return nil
 	}
-	ms := idMember.FindAllSubmatch(raw, 2)
+	ms := idMember().FindAllSubmatch(raw, 2)
 	if len(ms) != 1 {
 		return nil
 	}

@@ -44,7 +44,7 @@ func TestHeldBack(t *testing.T) {
 			mu.Unlock()
 		}
 		body, _ := io.ReadAll(r.Body)
-		id := idMember.FindSubmatch(body)
+		id := idMember().FindSubmatch(body)
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case bytes.Contains(body, []byte(`"server/discover"`)):
