@@ -379,7 +379,7 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 		return provenance.Quote{}, writ.ProvenanceUnseen
 	}
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
-	q.Named, q.Ordered = j.setApart(l, q), j.commands(l)
+	q.Named, q.Ordered, q.Tag = j.setApart(l, q), j.commands(l), l.role == policy.Content && !l.key
 	return s.ledger.Typed(q)
 }
 

@@ -126,11 +126,11 @@ func (r *reader) phrases(f strictyaml.Words) (out []string) {
 // called compiles what else users call the members of a collection (R6). One name is of
 // one member, and no member is called as another is written: else the user's word for the
 // one would vouch for the other.
-func (r *reader) called(f *strictyaml.Map[strictyaml.Words]) map[string][]string {
+func (r *reader) called(f *strictyaml.Map[strictyaml.Words]) map[string][]provenance.Alias {
 	if !f.Given() {
 		return nil
 	}
-	of, out := map[string]string{}, map[string][]string{}
+	of, out := map[string]string{}, map[string][]provenance.Alias{}
 	for _, e := range f.Entries {
 		of[e.Key.Value] = e.Key.Value
 	}
@@ -151,7 +151,17 @@ func (r *reader) called(f *strictyaml.Map[strictyaml.Words]) map[string][]string
 				r.Fault(t.Node, "what users call a member is a name of 3 characters to 200 bytes, and no number", "TX: [Texas]")
 			}
 			of[t.S] = e.Key.Value
-			out[e.Key.Value] = append(out[e.Key.Value], t.S)
+			out[e.Key.Value] = append(out[e.Key.Value], provenance.Alias{Text: t.S})
+		}
+	}
+	for member, names := range out {
+		for i, n := range names {
+			for other, its := range of {
+				if its != member && len(other) > len(n.Text) && strings.Contains(strings.ToLower(other), strings.ToLower(n.Text)) {
+					names[i].Longer = append(names[i].Longer, other)
+				}
+			}
+			slices.Sort(names[i].Longer)
 		}
 	}
 	return out

@@ -340,7 +340,7 @@ type Contract struct {
 type Collection struct {
 	Closed         bool // MayHoldSecrets says that its members may read what is made of a secret (R30).
 	MayHoldSecrets bool
-	Called         map[string][]string // what else users call a member (R6)
+	Called         map[string][]provenance.Alias // what else users call a member (R6)
 }
 
 // Profile selects how much beyond STTI-001 counts as provenance.

@@ -34,9 +34,12 @@ type Query struct {
 	// Words are those that make a value of small space one of this argument when
 	// the user types it after them (R8). Typed alone looks at them.
 	Words []string
+	// Tag lets a word behind a # be what it is without one, where the user set it apart: the
+	// value is a free text. Typed alone looks at it.
+	Tag bool
 	// Called is what else the user calls the value, by the operator's word (R6). Typed
 	// alone looks at it.
-	Called []string
+	Called []Alias
 	// Ours lets what stands intact at the one output that Server, Tool and At name vouch,
 	// and nothing else: a person said that our own people alone write there.
 	Ours bool
@@ -71,6 +74,15 @@ type Query struct {
 	// collection or type, only no other collection where both sides declare
 	// one; nothing is derived, so path joins never match.
 	Strict bool
+	longer []string // Alias.Longer of the name that is looked for
+}
+
+// Alias is what users call a member of a collection.
+type Alias struct {
+	Text string
+	// Longer are those that Text is a part of: where one of them stands, it is that which
+	// was said. "West Virginia" is not Virginia.
+	Longer []string
 }
 
 // Answer is what Find found.

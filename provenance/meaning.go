@@ -17,6 +17,16 @@ func Means(text string, start, end int) bool {
 	return means(text, start, end, opens) && !elsewhere(unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)])))
 }
 
+// Outright reports the same of a phrase that says which one, so that nothing behind it may
+// say it more closely: "the largest file" is another one than "the largest file that Bob
+// sent". There it ends its clause, or goes on with when it is to be done or with what else
+// is.
+func Outright(text string, start, end int) bool {
+	return Means(text, start, end) && clauseEnds().MatchString(text[end:])
+}
+
+var clauseEnds = text.Pattern(`(?i)^["'”’)]*(?:[ \t]*(?:$|[\n.;!?])|,?[ \t]+(?:and|then|please|now|immediately|right away|thanks|thank you|for me|und|dann|bitte|jetzt|sofort|danke)(?:$|[^\pL\pN-]))`)
+
 // Refers reports the same of a phrase that orders nothing and says which things an order
 // is of, as "the same people as" does: it stands behind an article, anywhere in a clause
 // that tells of nobody's doing, or opens it, and nobody is taken out.

@@ -16,8 +16,9 @@ import (
 // "Delete the largest file" names one record of a list as its id does, if the list is
 // whole, the server guarantees what it is told by, and no other record has as much. The
 // contract says what users call it, so that it is said of these records and of no
-// others; the words are meant, unquoted and not denied, in the user's latest turn, and
-// the list is the last of its kind that the session saw before it acted in that turn.
+// others; the words are meant, unquoted, not denied and not narrowed by what stands behind
+// them (Outright), in the user's latest turn, and the list is the last of its kind that the
+// session saw: before it acted in that turn, and after what it did before.
 // For he said it of what there was: the largest of what is left is another one, and so
 // could every record be, one after the other.
 //
@@ -186,7 +187,7 @@ func (l *Ledger) ranking(q Query) (Quote, bool) {
 				continue
 			}
 			for _, p := range r.phrases {
-				if s, said := l.quote(p, Means); said {
+				if s, said := l.quote(p, Outright); said {
 					return s, true
 				}
 			}

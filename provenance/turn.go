@@ -105,6 +105,9 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	}
 	l.events++
 	l.turns = append(l.turns, p.turn)
+	if l.since {
+		clear(l.ranks) // what was the largest may be so no more (R9)
+	}
 	l.since = false
 	l.parts = nil
 	for _, said := range p.own.parts {
@@ -161,14 +164,14 @@ var audience = map[string]bool{
 // the query's Words or the name of its collection and white space, as in
 // "file 13" or "issue #13" (R8); booleans, null and empty values never do.
 // With Authority, audience words and what has neither letter nor digit never
-// match. Without it a word behind a # is what it is without one, where the user set that apart:
+// match. With Tag a word behind a # is what it is without one, where the user set that apart:
 // "with the hashtag 'Travel'". What else the operator says that users call the value
 // (Called) is found as the value is: who has read that list gains nothing by it, for it
 // is the user who has to say the name, and the name is of that member alone. The reason is unseen, label (it stands only where the text is
 // not the user's own) or small_space.
 func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	at, reason := l.typedAs(q)
-	if text, _ := q.Value.Text(); reason != "" && !q.Authority && !q.Ordered && hashtag().MatchString(text) {
+	if text, _ := q.Value.Text(); reason != "" && q.Tag && hashtag().MatchString(text) {
 		q.Value, q.Named = strictjson.StringOf(text[1:]), true
 		if tag, why := l.typedAs(q); why == "" {
 			return tag, ""
@@ -178,7 +181,10 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 		if reason == "" {
 			break
 		}
-		q.Value, q.Type = strictjson.StringOf(name), Untyped
+		q.Value, q.longer = strictjson.StringOf(name.Text), name.Longer
+		if q.Type != Name {
+			q.Type = Untyped
+		}
 		switch said, why := l.typedAs(q); {
 		case why == "":
 			return said, ""
@@ -500,7 +506,7 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 		if looks++; ordered && (looks > mostSaid || !Orders(r.text, at.start, at.end)) {
 			return false
 		}
-		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) {
+		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) || slices.ContainsFunc(q.longer, func(name string) bool { return r.within(at, name) }) {
 			return false
 		}
 		if r.hash[at.start] || small || !wordAt(r.text, at.start) {
@@ -532,6 +538,18 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 	return s, false, bare
 }
 
+// within reports whether a stretch is a part of a longer name that stands there.
+func (r *reading) within(at span, name string) bool {
+	word := r.text[at.start:at.end]
+	for n := 0; n+len(word) <= len(name); n++ {
+		from := at.start - n
+		if to := from + len(name); strings.EqualFold(name[n:n+len(word)], word) && from >= 0 && to <= len(r.text) && strings.EqualFold(r.text[from:to], name) {
+			return true
+		}
+	}
+	return false
+}
+
 // cuts reports whether a stretch is the first words of a path that stands in quotation marks
 // for the blanks in it: "/srv/my" is another directory than "/srv/my files".
 func (r *reading) cuts(at span) bool {
@@ -557,7 +575,7 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 		i -= n // "ID '13'"
 	}
 	before := strings.TrimRight(r.text[:i], " \t")
-	if assigned(r.text[:i]) {
+	if assigned(r.text, i) {
 		before = r.text[:i-1] // "ID=13"
 	} else if len(before) == i {
 		return 0, false
@@ -600,7 +618,7 @@ func beginsAt(text string, i int) bool {
 		return true
 	}
 	r, n := utf8.DecodeLastRuneInString(text[:i])
-	return assigned(text[:i]) || isMark(r) && assigned(text[:i-n])
+	return assigned(text, i) || isMark(r) && assigned(text, i-n)
 }
 
 // wordAt reports whether a word may begin at i: at the text's begin, after white space, or
@@ -620,15 +638,54 @@ func wordAt(text string, i int) bool {
 	return i-n == 0 || blank(before) || isMark(before) || strings.ContainsRune(stops, before)
 }
 
-// assigned reports whether a text ends in a word and the sign that gives it a value. A link's
-// parameter is none: there more than a word stands before the sign.
-func assigned(text string) bool {
-	word, is := strings.CutSuffix(text, "=")
+// assigned reports whether a word and the sign that gives it a value end at i. A link's
+// parameter is none: there more than a word stands before the sign. Of several in a row,
+// with nothing but blanks between them, none is: so a program writes a line of its log,
+// in which a stranger chose some of the values.
+func assigned(text string, i int) bool {
+	word, is := strings.CutSuffix(text[:i], "=")
 	if !is {
 		return false
 	}
 	from := len(strings.TrimRightFunc(word, func(r rune) bool { return unicode.IsLetter(r) || r == '_' }))
-	return from < len(word) && len(word)-from <= longestKey && wordAt(word, from)
+	return from < len(word) && len(word)-from <= longestKey && wordAt(word, from) && !pairBefore(text[:from]) && !pairBehind(text[i:])
+}
+
+// pairBefore reports whether a text ends in a pair and blanks: key=value, or key="some words".
+func pairBefore(text string) bool {
+	s := strings.TrimRight(text, " \t")
+	if len(s) == len(text) || s == "" {
+		return false
+	}
+	if open, quoted := strings.CutSuffix(s, `"`); quoted {
+		if at := strings.LastIndexAny(open, "\"\n"); at > 0 && open[at] == '"' && open[at-1] == '=' {
+			return true
+		}
+	}
+	return beginsPair(s[strings.LastIndexFunc(s, blank)+1:])
+}
+
+// pairBehind reports whether blanks and a pair follow the value that a text begins with.
+func pairBehind(text string) bool {
+	follows := func(s string) bool {
+		next := strings.TrimLeft(s, " \t")
+		return len(next) < len(s) && beginsPair(next)
+	}
+	if words, quoted := strings.CutPrefix(text, `"`); quoted {
+		if at := strings.IndexAny(words, "\"\n"); at >= 0 && words[at] == '"' && follows(words[at+1:]) {
+			return true
+		}
+	}
+	at := strings.IndexFunc(text, blank)
+	return at >= 0 && follows(text[at:])
+}
+
+// beginsPair reports whether a text begins with a key and its sign.
+func beginsPair(s string) bool {
+	at := strings.IndexFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.-", r)
+	})
+	return at > 0 && s[at] == '='
 }
 
 const longestKey = 64

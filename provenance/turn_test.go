@@ -62,6 +62,9 @@ func TestGiven(t *testing.T) {
 		{`to=INV-100`, false}, {`level=info id_of=INV-100`, false}, {`xid=INV-100`, false}, {`ID =INV-100`, false}, {`id==INV-100`, false}, {`id!=INV-100`, false},
 		{`x=id=INV-100`, false}, {`id=INV-100=y`, false}, {`id=INV-100&y`, false}, {`-id=INV-100`, false}, {`2id=INV-100`, false}, {`a/id=INV-100`, false}, {`?id=INV-100`, false},
 		{`x'id=INV-100`, false}, {`https://h/p?id=INV-100`, false}, {`id=x INV-10`, false},
+		// a line of a log: what its other fields are, a stranger chose
+		{`ts=1 id=INV-100`, false}, {`id=INV-100 src=x`, false}, {"msg=\"no entry\" id=INV-100", false}, {`id="INV-100" 2.x-y=`, false}, {"a=b \t id=INV-100.", false},
+		{`id=INV-100, src=x`, false}, {"a=b\nid=INV-100\nc=d", true}, {`= id=INV-100 =`, true}, {`"a b" id=INV-100`, true}, {"a=\"b\nc\" id=INV-100", true},
 	} {
 		_, r := typedIn(t, c.text).Typed(Query{Value: strictjson.Of([]byte(`"INV-100"`)), Authority: true, Words: []string{"id", "case_id", strings.Repeat("x", 65)}})
 		if (r == "") != c.yes || r != "" && r != writ.ProvenanceUnseen {

@@ -171,6 +171,9 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 		}
 		var days []int
 		for _, d := range nodes[0].days {
+			if v.n("stay") > 0 {
+				days = append(days, d) // "100 euros a month from Friday", "book a week from Friday"
+			}
 			days = append(days, addMonths(d+sign*l.days, sign*l.months))
 		}
 		return dated(distinct(days), false)

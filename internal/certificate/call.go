@@ -52,11 +52,11 @@ type leaf struct {
 	enum    bool // a member of an enum of the pinned schema
 
 	contested bool
-	apart     bool     // words have to be set apart as a name
-	proper    bool     // which a capital within a sentence does
-	called    []string // what else users call it
-	commands  bool     // it is what an act is told to do, which the user must have ordered
-	open      bool     // anyone can have made it appear (R28)
+	apart     bool               // words have to be set apart as a name
+	proper    bool               // which a capital within a sentence does
+	called    []provenance.Alias // what else users call it
+	commands  bool               // it is what an act is told to do, which the user must have ordered
+	open      bool               // anyone can have made it appear (R28)
 }
 
 func (l *leaf) typ() provenance.Type {

@@ -40,11 +40,11 @@ func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 // whole list of its kind that has the most, or the least, of something (R9).
 func (s *Session) called(l *leaf, e gate.Ref) bool {
 	t, words, ok := s.quote(e)
-	if !ok || t != &s.turns[len(s.turns)-1] || !t.token(e.Start, e.End) || !provenance.Means(t.own, e.Start, e.End) || l.collection() == "" {
+	if !ok || t != &s.turns[len(s.turns)-1] || !t.token(e.Start, e.End) || !provenance.Outright(t.own, e.Start, e.End) || l.collection() == "" {
 		return false
 	}
 	return slices.ContainsFunc(s.holding(l.value, l.typ()), func(p *place) bool {
-		if p.rule == nil || !p.listed || p.late || p.label < writ.System || !p.member(l.collection()) || !provenance.Equal(p.typ, l.value, p.value) || s.listedAgain(p) {
+		if p.rule == nil || !p.listed || p.late || p.acts < t.acts || p.label < writ.System || !p.member(l.collection()) || !provenance.Equal(p.typ, l.value, p.value) || s.listedAgain(p) {
 			return false
 		}
 		return slices.ContainsFunc(p.rule.Ranks, func(r provenance.Rank) bool {

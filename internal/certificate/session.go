@@ -130,7 +130,7 @@ func wrong(l *leaf, format string, args ...any) error {
 // Turn adds what the user typed. Its text is evidence from now on.
 func (s *Session) Turn(evidence uint32, text string, at time.Time) {
 	s.since = false
-	t := turn{evidence: evidence, text: text, own: provenance.OwnText(text), at: at}
+	t := turn{evidence: evidence, text: text, own: provenance.OwnText(text), at: at, acts: s.acts}
 	t.parts = t.saidParts()
 	s.turns = append(s.turns, t)
 }

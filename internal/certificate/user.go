@@ -26,6 +26,7 @@ type turn struct {
 	text, own string
 	at        time.Time
 	parts     []partSaid
+	acts      int // that were made before
 }
 
 // userTool and approvalTool stand for a tool in references to what a person said.
@@ -77,16 +78,23 @@ func (t *turn) given(i int) bool {
 	return !t.begins(i) && (t.assigned(i) || mark(r) && t.assigned(i-n))
 }
 
-// assigned reports whether a word and a sign that gives it a value end at i.
+// assigned reports whether a word and a sign that gives it a value end at i, and no other
+// such pair stands right beside it.
 func (t *turn) assigned(i int) bool {
 	from := max(0, i-longestKey-1)
 	at := assignment().FindStringIndex(t.own[from:i])
-	return at != nil && t.begins(from+at[0])
+	return at != nil && t.begins(from+at[0]) && !besidePair().MatchString(t.own[:from+at[0]]) && !pairBeside().MatchString(t.own[i:])
 }
 
 const longestKey = 64
 
-var assignment = text.Pattern(`[\pL_]+=$`)
+var (
+	assignment = text.Pattern(`[\pL_]+=$`)
+	besidePair = text.Pattern(`(?:="[^"\n]*"|(?:^|` + blanks + `)[\pL\pN_.-]+=[^` + blanks[1:] + `*)[ \t]+$`)
+	pairBeside = text.Pattern(`^(?:"[^"\n]*"|[^` + blanks[1:] + `*)[ \t]+[\pL\pN_.-]+=`)
+)
+
+const blanks = `[\x00\t\n\v\f\r \x{85}\p{Z}]`
 
 // ends reports whether one may end at i: before white space or the text's end, before a
 // quote or bracket that is not within a word, or before a stop that ends a sentence.
@@ -209,10 +217,26 @@ var crowd = strings.Fields("all any anyone anybody each every everyone everybody
 // small space has to follow a word that says what it is (R8). Or it quotes what else the
 // operator says that users call it.
 func (s *Session) typed(l *leaf, r gate.Ref) bool {
-	return s.written(l, r) || slices.ContainsFunc(l.called, func(name string) bool {
+	return s.written(l, r) || slices.ContainsFunc(l.called, func(name provenance.Alias) bool {
 		of, rule := *l, *l.rule
-		rule.Type, of.rule, of.value = provenance.Untyped, &rule, strictjson.StringOf(name)
-		return s.written(&of, r)
+		if rule.Type != provenance.Name {
+			rule.Type = provenance.Untyped
+		}
+		of.rule, of.value = &rule, strictjson.StringOf(name.Text)
+		return s.written(&of, r) && !s.longer(name.Longer, r)
+	})
+}
+
+// longer reports whether a reference quotes a part of one of some names.
+func (s *Session) longer(names []string, r gate.Ref) bool {
+	t, words, ok := s.quote(r)
+	return ok && slices.ContainsFunc(names, func(name string) bool {
+		for from := max(0, r.End-len(name)); from <= r.Start && from+len(name) <= len(t.own); from++ {
+			if strings.EqualFold(t.own[from:from+len(name)], name) && strings.EqualFold(name[r.Start-from:r.End-from], words) {
+				return true
+			}
+		}
+		return false
 	})
 }
 
@@ -254,7 +278,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 // #, which he set apart.
 func (s *Session) tagged(t *turn, l *leaf, r gate.Ref) bool {
 	text, _ := l.value.Text()
-	if l.authority() || l.commands || !tagForm().MatchString(text) {
+	if l.role != policy.Content || l.key || !tagForm().MatchString(text) {
 		return false
 	}
 	bare := *l
