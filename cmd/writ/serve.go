@@ -227,7 +227,7 @@ func (o *files) localHandler(g *gateway.Gateway, client *oneClient, mcp http.Han
 // that is a warning.
 func announce(state, url string, h http.Handler, stderr io.Writer) (forget func()) {
 	srv := downstream.NewServer(h)
-	srv.ConnContext = localdoor.Context
+	localdoor.Know(srv)
 	watched, leave := context.WithCancel(context.Background())
 	srv.BaseContext = func(net.Listener) context.Context { return watched }
 	door, err := localdoor.Open(state)

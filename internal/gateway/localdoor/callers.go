@@ -46,9 +46,11 @@ type (
 	callersKey    struct{}
 )
 
-// Watch has the connections of a server known, before it serves.
+// Watch has the connections of a server known, before it serves, to who watched them already
+// too.
 func (c *Callers) Watch(srv *http.Server) {
-	srv.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+	before := srv.ConnState
+	withContext(srv, func(ctx context.Context, conn net.Conn) context.Context {
 		near, ok := conn.LocalAddr().(*net.TCPAddr)
 		far, too := conn.RemoteAddr().(*net.TCPAddr)
 		if !ok || !too || !far.IP.IsLoopback() {
@@ -62,13 +64,27 @@ func (c *Callers) Watch(srv *http.Server) {
 		}
 		c.open[conn] = at
 		return context.WithValue(ctx, connectionKey{}, at)
-	}
+	})
 	srv.ConnState = func(conn net.Conn, s http.ConnState) {
+		if before != nil {
+			before(conn, s)
+		}
 		if s == http.StateClosed || s == http.StateHijacked {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			delete(c.open, conn)
 		}
+	}
+}
+
+// withContext has the context of each connection of a server made by this, of what it was before.
+func withContext(srv *http.Server, of func(context.Context, net.Conn) context.Context) {
+	before := srv.ConnContext
+	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if before != nil {
+			ctx = before(ctx, c)
+		}
+		return of(ctx, c)
 	}
 }
 

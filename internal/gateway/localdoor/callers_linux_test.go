@@ -227,3 +227,33 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 }
+
+// TestHooksAreKept: who watches the connections of a server before Watch and Know go on to.
+func TestHooksAreKept(t *testing.T) {
+	type before struct{}
+	states := make(chan http.ConnState, 16)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Context().Value(before{}) == nil || r.Context().Value(connectionKey{}) == nil {
+			t.Error("a context was replaced")
+		}
+	}))
+	s.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, before{}, true)
+	}
+	s.Config.ConnState = func(_ net.Conn, now http.ConnState) { states <- now }
+	new(Callers).Watch(s.Config)
+	Know(s.Config)
+	// Not s.Start, which keeps the states to itself too.
+	go s.Config.Serve(s.Listener)
+	defer s.Config.Close()
+	resp, err := http.Get("http://" + s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	for _, want := range []http.ConnState{http.StateNew, http.StateActive} {
+		if now := <-states; now != want {
+			t.Errorf("%v, not %v", now, want)
+		}
+	}
+}

@@ -93,7 +93,7 @@ func TestHanded(t *testing.T) {
 	if err := d.Publish("", started); err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{ConnContext: Context, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := HandedBy(r.Context())
 		if h == nil || HandedBy(r.Context()) != nil || h.Maker != os.Getpid() {
 			http.Error(w, "nothing", http.StatusForbidden)
@@ -109,6 +109,7 @@ func TestHanded(t *testing.T) {
 		c.SetReadDeadline(time.Now().Add(10 * time.Second))
 		io.Copy(w, c)
 	})}
+	Know(srv)
 	go srv.Serve(ln)
 	defer srv.Close()
 	all, err := Find(state)

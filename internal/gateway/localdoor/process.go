@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 )
@@ -21,15 +22,17 @@ var ErrLoose = errors.New("its terminal was opened after the agent's client was 
 
 type peerKey struct{}
 
-// Context keeps the process at the other end of a connection that Listen accepted;
-// it is an http.Server's ConnContext.
-func Context(ctx context.Context, c net.Conn) context.Context {
-	if t, ok := c.(*tls.Conn); ok {
-		if p, ok := peerIn(t); ok {
-			return context.WithValue(ctx, peerKey{}, p)
+// Know has the process known that is at the other end of a connection that Listen accepted,
+// before the server serves.
+func Know(srv *http.Server) {
+	withContext(srv, func(ctx context.Context, c net.Conn) context.Context {
+		if t, ok := c.(*tls.Conn); ok {
+			if p, ok := peerIn(t); ok {
+				return context.WithValue(ctx, peerKey{}, p)
+			}
 		}
-	}
-	return ctx
+		return ctx
+	})
 }
 
 // Apart is an error unless the process at the other end of a request provably descends

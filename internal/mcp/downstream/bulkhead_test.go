@@ -118,12 +118,12 @@ func TestD01HeldConnections(t *testing.T) {
 		"idle after one":   "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"half a header":    "POST /mcp HTTP/1.1\r\nHost: loc",
 		"half of a second": "GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\nPOST /mcp HTT",
+		"a body elsewhere": "POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf",
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := NewHTTP(newFake(), Options{})
-			s := &httptest.Server{Config: NewServer(h)}
 			bound := newSockets(8, 1)
-			bound.watch(s.Config)
+			s := &httptest.Server{Config: newServer(h, bound, unhurried)}
 			var err error
 			if s.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 				t.Fatal(err)

@@ -131,11 +131,15 @@ func NewHTTP(r Router, o Options) *HTTP {
 }
 
 // NewServer returns a server for h with bounds on connections, header fields and
-// slow clients (D01). Streams may be long, so there is no bound on a whole answer;
-// the handler bounds bodies and single writes itself.
+// slow clients (D01): on the reading of a request with its body, and on each piece of an
+// answer. Streams may be long, so there is no bound on a whole answer.
 func NewServer(h http.Handler) *http.Server {
+	return newServer(h, newSockets(maxSockets, spareSockets), unhurried)
+}
+
+func newServer(h http.Handler, bound *sockets, p pace) *http.Server {
 	srv := &http.Server{
-		Handler:           h,
+		Handler:           p.of(h),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
@@ -145,7 +149,7 @@ func NewServer(h http.Handler) *http.Server {
 
 		DisableGeneralOptionsHandler: true,
 	}
-	newSockets(maxSockets, spareSockets).watch(srv)
+	bound.watch(srv)
 	return srv
 }
 

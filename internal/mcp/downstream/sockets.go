@@ -17,14 +17,15 @@ const (
 // sockets bounds the connections of one server (D01). Over loopback a connection does not
 // say whose it is until its request is read, so they are told apart by what they do. Where
 // there are too many, the one that has waited longest for a request is closed; else the one
-// whose first request has been incomplete longest. One whose request is being served never is.
+// whose request, with its body, has been incomplete longest. One whose request is whole and
+// being served never is.
 type sockets struct {
 	max, spare int
 
 	mu      sync.Mutex
 	all     map[net.Conn]*socket
 	open    int    // that are not gone
-	serving int    // of them, whose request is being served
+	serving int    // of them, whose request is whole and being served
 	changes uint64 // orders them
 }
 
@@ -33,6 +34,7 @@ type socket struct {
 	of    *sockets
 	state http.ConnState
 	since uint64
+	sends bool // the body of its request is not here yet
 	gone  bool // it was closed to make room; what still comes of it is not served
 }
 
@@ -42,7 +44,8 @@ func newSockets(limit, spare int) *sockets {
 	return &sockets{max: limit, spare: spare, all: map[net.Conn]*socket{}}
 }
 
-// watch has the connections of a server bounded.
+// watch has the connections of a server bounded. Who watches them besides calls what he
+// finds in the server's ConnState and ConnContext, as localdoor does.
 func (s *sockets) watch(srv *http.Server) {
 	srv.ConnState = s.changed
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -50,6 +53,22 @@ func (s *sockets) watch(srv *http.Server) {
 		defer s.mu.Unlock()
 		return context.WithValue(ctx, socketKey{}, s.socket(c))
 	}
+}
+
+// bodyComes says whether the body of a request is still on its way.
+func bodyComes(ctx context.Context, now bool) {
+	k, ok := ctx.Value(socketKey{}).(*socket)
+	if !ok {
+		return
+	}
+	k.of.mu.Lock()
+	defer k.of.mu.Unlock()
+	if k.gone {
+		return
+	}
+	k.of.count(k, -1)
+	k.sends = now
+	k.of.count(k, 1)
 }
 
 // socket returns what is known of a connection. s.mu is held.
@@ -71,7 +90,7 @@ func (s *sockets) changed(c net.Conn, now http.ConnState) {
 	if !k.gone {
 		s.count(k, -1)
 		s.changes++
-		k.state, k.since = now, s.changes
+		k.state, k.since, k.sends = now, s.changes, false
 	}
 	if now == http.StateClosed || now == http.StateHijacked {
 		delete(s.all, c)
@@ -89,17 +108,19 @@ func (s *sockets) changed(c net.Conn, now http.ConnState) {
 }
 
 func (s *sockets) count(k *socket, n int) {
-	if k.state == http.StateActive {
+	if k.served() {
 		s.serving += n
 	}
 }
+
+func (k *socket) served() bool { return k.state == http.StateActive && !k.sends }
 
 // makeRoom closes one connection that is not being served. s.mu is held.
 func (s *sockets) makeRoom() {
 	var first *socket
 	var conn net.Conn
 	for c, k := range s.all {
-		if !k.gone && k.state != http.StateActive && (first == nil || k.before(first)) {
+		if !k.gone && !k.served() && (first == nil || k.before(first)) {
 			first, conn = k, c
 		}
 	}
@@ -122,7 +143,7 @@ func (k *socket) before(other *socket) bool {
 func admitted(r *http.Request) bool {
 	k, ok := r.Context().Value(socketKey{}).(*socket)
 	if !ok {
-		return true // not of a server of NewServer, or one with a ConnContext of its own
+		return true // not of a server of NewServer
 	}
 	k.of.mu.Lock()
 	defer k.of.mu.Unlock()
