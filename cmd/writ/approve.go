@@ -102,7 +102,7 @@ func (f *flags) waiting(ctx context.Context) (out []waiting, err error) {
 		return nil, err
 	}
 	for _, c := range doors {
-		err := questions(ctx, c, "", func(qs []approval.Shown) {
+		err := questions(ctx, c, "", func(qs []approval.Shown, _ string) {
 			for _, q := range qs {
 				out = append(out, waiting{q, c})
 			}
@@ -115,14 +115,14 @@ func (f *flags) waiting(ctx context.Context) (out []waiting, err error) {
 }
 
 // questions hands on each list of open questions that a gateway sends: the one of now, or
-// with ?watch those that follow too.
-func questions(ctx context.Context, door *http.Client, query string, each func([]approval.Shown)) error {
+// with ?watch those that follow too, and why it does not hear who watches, "" where it does.
+func questions(ctx context.Context, door *http.Client, query string, each func(qs []approval.Shown, unheard string)) error {
 	resp, err := knock(ctx, door, "GET /approvals"+query, "", nil)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	lines := bufio.NewReader(resp.Body)
+	lines, unheard := bufio.NewReader(resp.Body), resp.Header.Get(approval.Unheard)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
@@ -132,7 +132,7 @@ func questions(ctx context.Context, door *http.Client, query string, each func([
 		if err != nil || json.Unmarshal(line, &qs) != nil {
 			return cli.Fail(cli.ExitIO, "", "the gateway's answer broke off")
 		}
-		each(qs)
+		each(qs, unheard)
 	}
 }
 
@@ -206,10 +206,20 @@ func readAnswer(in *lines, out io.Writer, q *approval.Shown) (a approval.Answer,
 	if len(q.FromNowOn) > 0 {
 		keeps = "[f] from now on …   "
 	}
-	for range 5 {
+	keys := "y, n or b"
+	if keeps != "" {
+		keys = "y, f, n or b"
+	}
+	early := in.early()
+	for tries := 0; tries < 5; tries++ {
 		fmt.Fprintf(out, "[y] this once   %s[n] no   [b] exact bytes > ", keeps)
 		var line string
 		line, err = in.ReadString('\n')
+		if err == nil && early() {
+			fmt.Fprintln(out, "not taken: it was typed as this question took the place of another one")
+			tries--
+			continue
+		}
 		switch said := strings.ToLower(strings.TrimSpace(line)); {
 		case said == "b":
 			theirs(out, "  | ", q.Arguments, 0)
@@ -229,6 +239,8 @@ func readAnswer(in *lines, out io.Writer, q *approval.Shown) (a approval.Answer,
 				a.Yes = true
 				return a, nil
 			}
+		case err == nil:
+			fmt.Fprintf(out, "that is no answer: type %s, then Enter\n", keys)
 		}
 		if err != nil {
 			break
@@ -334,7 +346,7 @@ func (f *flags) watch(c *cobra.Command) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	out := c.OutOrStdout()
-	open, begun, ended, known := newBoard(), make(chan struct{}), make(chan string), map[string]bool{}
+	open, begun, ended, known := newBoard(), make(chan watched), make(chan string), map[string]bool{}
 	look := func() error { // for gateways that were not there before
 		at, doors, err := f.reach(false)
 		for i, g := range at {
@@ -356,13 +368,20 @@ func (f *flags) watch(c *cobra.Command) error {
 	if err := look(); err != nil {
 		return err
 	}
-	for left := len(known); left > 0; left-- { // what is said below holds of each
+	unheard := map[string]string{}                    // by gateway
+	for begin := maps.Clone(known); len(begin) > 0; { // what is said below holds of each
 		select {
 		case <-c.Context().Done():
 			return nil
 		case id := <-ended:
 			delete(known, id)
-		case <-begun:
+			delete(begin, id)
+			delete(unheard, id)
+		case at := <-begun:
+			delete(begin, at.gateway)
+			if at.unheard != "" {
+				unheard[at.gateway] = at.unheard
+			}
 		}
 	}
 	in := newLines(ctx, c.InOrStdin(), out)
@@ -374,7 +393,14 @@ func (f *flags) watch(c *cobra.Command) error {
 		}
 	}
 	go f.decided(ctx, seen, made)
-	fmt.Fprintln(out, "watching: decisions as they are made; calls that only a person can let pass are held for 45 s")
+	if len(unheard) == 0 {
+		fmt.Fprintln(out, "watching: decisions as they are made; calls that only a person can let pass are held for 45 s")
+	} else {
+		fmt.Fprintln(out, "watching: decisions as they are made")
+	}
+	for _, why := range unheard {
+		tellUnheard(out, why)
+	}
 	when(out, len(known) == 0, "no gateway runs on this state directory yet; one that a client starts is watched as it comes\n")
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -383,7 +409,10 @@ func (f *flags) watch(c *cobra.Command) error {
 		select {
 		case <-c.Context().Done():
 			return nil
-		case <-begun:
+		case at := <-begun:
+			if at.unheard != "" {
+				tellUnheard(out, at.unheard)
+			}
 		case id := <-ended:
 			delete(known, id)
 		case <-tick.C:
@@ -406,6 +435,15 @@ func (f *flags) watch(c *cobra.Command) error {
 		}
 	}
 }
+
+// tellUnheard says that a gateway holds no call for who watches here.
+func tellUnheard(out io.Writer, why string) {
+	fmt.Fprintf(out, "a gateway does not hear this terminal, and holds no call for it: %s\ntry: the same in a terminal window of your own\n", cli.OneLine(why, 300))
+}
+
+// watched is a gateway that has begun to tell what waits, and why it does not hear who
+// watches, "" where it does and holds calls for him.
+type watched struct{ gateway, unheard string }
 
 // watchEvery is how soon a gateway that has just started is watched, and mostTold how many of
 // the decisions are told that were made while a question stood.
@@ -451,13 +489,8 @@ func newBoard() *board {
 
 // follow keeps what waits at a gateway on the board until that ends. It says when the gateway
 // has begun to tell it.
-func (b *board) follow(ctx context.Context, id string, door *http.Client, begun chan<- struct{}) {
-	begin := sync.OnceFunc(func() {
-		select {
-		case begun <- struct{}{}:
-		case <-ctx.Done():
-		}
-	})
+func (b *board) follow(ctx context.Context, id string, door *http.Client, begun chan<- watched) {
+	var begin sync.Once
 	tell := func(qs []approval.Shown) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -469,9 +502,14 @@ func (b *board) follow(ctx context.Context, id string, door *http.Client, begun 
 		close(b.changed)
 		b.changed = make(chan struct{})
 	}
-	_ = questions(ctx, door, "?watch", func(qs []approval.Shown) {
+	_ = questions(ctx, door, "?watch", func(qs []approval.Shown, unheard string) {
 		tell(qs)
-		begin()
+		begin.Do(func() {
+			select {
+			case begun <- watched{id, unheard}:
+			case <-ctx.Done():
+			}
+		})
 	})
 	tell(nil)
 }
@@ -538,6 +576,7 @@ func (b *board) settle(ctx context.Context, w *waiting, in *lines, out io.Writer
 	case asking.Err() == nil || ctx.Err() != nil:
 		return err
 	}
+	in.gone = true
 	fmt.Fprintln(out, "\nit waits no more: somebody answered it, its call passed or ended, or its time was over; nothing was answered here")
 	return nil
 }

@@ -87,6 +87,18 @@ func TestCallerAnswers(t *testing.T) {
 			}
 		}
 	}
+	// Who is not heard is told that no call is held for him.
+	io.WriteString(in, "writ watch"+at+" >&3 2>&1 & echo pid $!\n")
+	watch := until("a gateway does not hear this terminal")
+	if !strings.Contains(watch, "watching") || strings.Contains(watch, "are held") {
+		t.Errorf("writ watch: %s", watch)
+	}
+	watch += until("try: ")
+	if !strings.Contains(watch, "client: ran") {
+		watch += until("client: ran")
+	}
+	io.WriteString(in, "kill "+found(t, `pid (\d+)`, watch)+"\n")
+	until("client: ran")
 	// What it left to the first process counts as its own, also when it is gone itself.
 	stray := "stray writ approve --yes " + id + at
 	loose := func(said string) {

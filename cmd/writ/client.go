@@ -325,7 +325,7 @@ func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments 
 		return false
 	}
 	said := false
-	err := questions(ctx, r.client, "", func(qs []approval.Shown) {
+	err := questions(ctx, r.client, "", func(qs []approval.Shown, _ string) {
 		for _, q := range qs {
 			if said || q.Session != session || q.Answers != "" || q.Arguments != string(arguments) && q.Came != string(arguments) {
 				continue

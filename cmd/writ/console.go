@@ -300,7 +300,7 @@ func (e *elsewhere) look(ctx context.Context) {
 	_, doors, _ := e.flags.reach(false)
 	for _, door := range doors {
 		defer door.CloseIdleConnections() // the next look has others
-		_ = questions(ctx, door, "", func(qs []approval.Shown) {
+		_ = questions(ctx, door, "", func(qs []approval.Shown, _ string) {
 			for _, q := range qs {
 				if mine, _ := e.own.Asked(q.ID); mine.ID == "" {
 					open = append(open, waiting{q, door})
@@ -374,7 +374,7 @@ func (e *elsewhere) watch(ctx context.Context) {
 			go func() {
 				defer close(ended)
 				defer doors[i].CloseIdleConnections()
-				_ = questions(ctx, doors[i], "?watch", func([]approval.Shown) {})
+				_ = questions(ctx, doors[i], "?watch", func([]approval.Shown, string) {})
 			}()
 		}
 		select {

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -38,6 +39,10 @@ func TestMain(m *testing.M) {
 		defer stop()
 		if days, err := strconv.Atoi(os.Getenv("WRIT_DAYS_AHEAD")); err == nil { // as upkeep sees it
 			upkeepClock = func() time.Time { return time.Now().AddDate(0, 0, days) }
+		}
+		if os.Getenv("WRIT_SLOW_CLOCK") != "" { // half a second passes from one look at it to the next
+			var looks atomic.Int64
+			linesClock = func() time.Time { return time.Unix(0, looks.Add(1)*int64(time.Second/2)) }
 		}
 		os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}

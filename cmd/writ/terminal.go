@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
@@ -51,15 +52,31 @@ func (t *terminal) ask(ctx context.Context, q *approval.Shown) (a approval.Answe
 type lines struct {
 	*bufio.Reader
 	typing *typing // nil where nobody types
+	gone   bool    // the question before went away while it was answered
+}
+
+// Somebody may be typing his answer to a question as another one takes its place: what comes
+// within tooEarly of that is not taken for an answer to what he has not read.
+const tooEarly = time.Second
+
+// linesClock is what that is measured by.
+var linesClock = time.Now
+
+// early returns what says whether what was typed now is not to be taken, of a question that
+// stands from now on.
+func (l *lines) early() func() bool {
+	after, shown := l.gone, linesClock()
+	l.gone = false
+	return func() bool { return after && linesClock().Sub(shown) < tooEarly }
 }
 
 // newLines reads from in, with out where what it answers is shown.
 func newLines(ctx context.Context, in io.Reader, out io.Writer) *lines {
 	if t := ownTerminal(in, out); t != nil {
 		typing := &typing{ctx: ctx, f: t.in}
-		return &lines{bufio.NewReader(typing), typing}
+		return &lines{Reader: bufio.NewReader(typing), typing: typing}
 	}
-	return &lines{bufio.NewReader(in), nil}
+	return &lines{Reader: bufio.NewReader(in)}
 }
 
 func (l *lines) drop() {

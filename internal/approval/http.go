@@ -40,12 +40,16 @@ func (r *Reply) Late() string {
 	return told + " within ten minutes, it passes."
 }
 
+// Unheard is the header field by which the stream of questions says why who looks does not count
+// as watching.
+const Unheard = "Writ-Unheard"
+
 // Handler serves the queue at /approvals: GET lists the open questions, with
 // ?watch as a stream of such lists, a line each, for as long as somebody looks; POST
 // /approvals/ID with {"yes":true} or {"yes":false} answers one, and with {"yes":true,
 // "keep":…} what it offered is kept as well. GET /approvals/ID says who answered one lately, and
 // what. who says who asks: its error refuses an
-// answer, and who may not answer does not count as watching.
+// answer, and who may not answer does not count as watching, and is told so (Unheard).
 func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err error)) http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /approvals", func(w http.ResponseWriter, r *http.Request) {
@@ -63,8 +67,12 @@ func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err
 			return err
 		}
 		watches := r.URL.Query().Has("watch")
-		if _, _, err := who(r); watches && err == nil {
-			defer q.There()() // before he is shown the first list
+		if watches {
+			if _, _, err := who(r); err != nil {
+				w.Header().Set(Unheard, err.Error())
+			} else {
+				defer q.There()() // before he is shown the first list
+			}
 		}
 		qs, change := q.Open()
 		if send(qs) != nil || !watches {
