@@ -47,7 +47,7 @@ func Gaps(s string) string {
 
 // Rows breaks a label of ours and a printable text that is not ours to rows of a
 // terminal, each behind the first with a bar: whatever somebody wrote, no row of it looks
-// like a line of ours. Of a character that is not ASCII it is not known how wide it is
+// like a line of ours. A row ends between words, but within one that is longer than a row. Of a character that is not ASCII it is not known how wide it is
 // shown; two columns are the most. It breaks nothing where so few columns are given that
 // there is no terminal.
 func Rows(label, text string, columns int) string {
@@ -58,17 +58,30 @@ func Rows(label, text string, columns int) string {
 	var out strings.Builder
 	out.WriteString(label)
 	at := len(label) % columns
-	for _, r := range text {
-		n := 2
-		if r < 0x80 {
-			n = 1
-		}
-		if at+n > columns {
+	for word := range strings.SplitAfterSeq(text, " ") {
+		if n := wide(strings.TrimSuffix(word, " ")); at+n > columns && len(bar)+n <= columns {
 			out.WriteString("\n" + bar)
 			at = len(bar)
 		}
-		out.WriteRune(r)
-		at += n
+		for _, r := range word {
+			n := wide(string(r))
+			if at+n > columns {
+				out.WriteString("\n" + bar)
+				at = len(bar)
+			}
+			out.WriteRune(r)
+			at += n
+		}
 	}
 	return out.String()
+}
+
+// wide is how many columns a text takes at most.
+func wide(s string) (n int) {
+	for _, r := range s {
+		if n++; r >= 0x80 {
+			n++
+		}
+	}
+	return n
 }

@@ -262,3 +262,17 @@ func TestRows(t *testing.T) {
 		}
 	})
 }
+
+// TestRowsEndBetweenWords: but for a word that is longer than a row.
+func TestRowsEndBetweenWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"one two three four":      "is one two \n  | three four",
+		"one two thirteenth four": "is one two \n  | thirteenth \n  | four",
+		"a_word_longer_than_rows": "is a_word_longe\n  | r_than_rows",
+		"one twelve_three":        "is one twelve_t\n  | hree",
+	} {
+		if got := Rows("is ", text, 15); got != want {
+			t.Errorf("%q is not %q", got, want)
+		}
+	}
+}
