@@ -148,7 +148,7 @@ func (w *waiting) settle(ctx context.Context, in *lines, out io.Writer) error {
 func (w *waiting) say(ctx context.Context, out io.Writer, a approval.Answer) error {
 	said, err := w.answer(ctx, out, a)
 	if said != nil && said.Told {
-		fmt.Fprintln(out, said.Late())
+		sentence(out, said.Late())
 	}
 	return err
 }
@@ -216,7 +216,7 @@ func readAnswer(in *lines, out io.Writer, q *approval.Shown) (a approval.Answer,
 		var line string
 		line, err = in.ReadString('\n')
 		if err == nil && early() {
-			fmt.Fprintln(out, "not taken: it was typed as this question took the place of another one")
+			sentence(out, "not taken: it was typed as this question took the place of another one")
 			tries--
 			continue
 		}
@@ -231,7 +231,7 @@ func readAnswer(in *lines, out io.Writer, q *approval.Shown) (a approval.Answer,
 		case said == "n", said == "no":
 			return approval.Answer{}, nil
 		case (said == "y" || said == "yes" || said == "f" && keeps != "") && !whole:
-			fmt.Fprintf(out, "the arguments are too long to stand above: look at them first, with b\n")
+			sentence(out, "the arguments are too long to stand above: look at them first, with b")
 		case said == "y", said == "yes":
 			return approval.Answer{Yes: true}, nil
 		case said == "f" && keeps != "":
@@ -240,7 +240,7 @@ func readAnswer(in *lines, out io.Writer, q *approval.Shown) (a approval.Answer,
 				return a, nil
 			}
 		case err == nil:
-			fmt.Fprintf(out, "that is no answer: type %s, then Enter\n", keys)
+			sentence(out, "that is no answer: type "+keys+", then Enter")
 		}
 		if err != nil {
 			break
@@ -394,14 +394,16 @@ func (f *flags) watch(c *cobra.Command) error {
 	}
 	go f.decided(ctx, seen, made)
 	if len(unheard) == 0 {
-		fmt.Fprintln(out, "watching: decisions as they are made; calls that only a person can let pass are held for 45 s")
+		sentence(out, "watching: decisions as they are made; calls that only a person can let pass are held for 45 s")
 	} else {
-		fmt.Fprintln(out, "watching: decisions as they are made")
+		sentence(out, "watching: decisions as they are made")
 	}
 	for _, why := range unheard {
 		tellUnheard(out, why)
 	}
-	when(out, len(known) == 0, "no gateway runs on this state directory yet; one that a client starts is watched as it comes\n")
+	if len(known) == 0 {
+		sentence(out, "no gateway runs on this state directory yet; one that a client starts is watched as it comes")
+	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -438,7 +440,8 @@ func (f *flags) watch(c *cobra.Command) error {
 
 // tellUnheard says that a gateway holds no call for who watches here.
 func tellUnheard(out io.Writer, why string) {
-	fmt.Fprintf(out, "a gateway does not hear this terminal, and holds no call for it: %s\ntry: the same in a terminal window of your own\n", cli.OneLine(why, 300))
+	sentence(out, "a gateway does not hear this terminal, and holds no call for it: "+cli.OneLine(why, 300))
+	fmt.Fprintln(out, "try: the same in a terminal window of your own")
 }
 
 // watched is a gateway that has begun to tell what waits, and why it does not hear who
@@ -577,7 +580,8 @@ func (b *board) settle(ctx context.Context, w *waiting, in *lines, out io.Writer
 		return err
 	}
 	in.gone = true
-	fmt.Fprintln(out, "\nit waits no more: somebody answered it, its call passed or ended, or its time was over; nothing was answered here")
+	fmt.Fprintln(out)
+	sentence(out, "it waits no more: somebody answered it, its call passed or ended, or its time was over; nothing was answered here")
 	return nil
 }
 

@@ -71,3 +71,12 @@ func TestKeepIsShownInRows(t *testing.T) {
 		t.Errorf("%q", &out)
 	}
 }
+
+// TestSentence: a sentence of ours is broken between words.
+func TestSentence(t *testing.T) {
+	for columns, want := range map[int]string{0: "held for a person", 8: "held for\na person", 7: "held\nfor a\nperson", 3: "held\nfor\na\nperson", 17: "held for a person"} {
+		if got := brokenTo("held for a person", columns); got != want {
+			t.Errorf("%d columns: %q", columns, got)
+		}
+	}
+}

@@ -8,8 +8,10 @@ import (
 	"math"
 	"os"
 	"os/user"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -134,6 +136,35 @@ func theirs(w io.Writer, label, words string, limit int) {
 	}
 	columns, _ := terminalSize(w)
 	fmt.Fprintln(w, text.Rows(label, text.Gaps(cli.OneLine(words, limit)), columns))
+}
+
+// sentence prints a sentence of ours, broken between words to rows of the terminal.
+func sentence(w io.Writer, words string) {
+	columns, _ := terminalSize(w)
+	fmt.Fprintln(w, brokenTo(words, columns))
+}
+
+func brokenTo(words string, columns int) string {
+	if columns <= 0 {
+		return words
+	}
+	var b strings.Builder
+	at := 0
+	for i, word := range strings.Split(words, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+n > columns:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	return b.String()
 }
 
 // terminalSize is how wide and how high the terminal is that w is, 0 if it is none.
