@@ -12,7 +12,6 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
-	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -22,12 +21,18 @@ type card struct {
 	Long   bool // it is not shown whole, and nobody says yes to it here
 	Offers []offer
 	Fault  string
-	Over   bool   // its call is held no more
-	Name   string // of its session
+	Field  string        // of its form, in which that is: code or keep
+	Open   bool          // the fold of its offers, in which somebody was
+	Kept   approval.Keep // the one of these that he chose
+	Over   bool          // its call is held no more
+	Left   int           // seconds for which it is still
+	Name   string        // of its session
 	// Inside are, by pointer, the texts in which values stand that nothing holds whole.
 	Inside map[string]*origin
 	// Beside are, by pointer, other fields of the record that a value is of.
 	Beside map[string][]beside
+	// Unsearched says that not all that its session saw was searched for these.
+	Unsearched bool
 }
 
 // A page shows so many cards, and no more of one than maxDrawn: what an agent asks for is
@@ -196,7 +201,7 @@ func (c *Console) waiting(x *request) *approvalsPage {
 	var ids []string
 	drawn := 0
 	open, _ := c.open(x.Context(), true)
-	names := c.o.Names(x.Context())
+	names, s := c.o.Names(x.Context()), c.search(x.Context())
 	for _, q := range open {
 		ids = append(ids, q.ID)
 		if len(p.Cards) == maxCards || drawn > maxPage {
@@ -209,10 +214,9 @@ func (c *Console) waiting(x *request) *approvalsPage {
 			p.Cards = append(p.Cards, card{Shown: approval.Shown{Question: q.Question}, Long: true})
 			continue
 		}
-		one := card{Shown: q, Over: c.lapsed(&q), Name: names[q.Session]}
+		one := card{Shown: q, Over: c.lapsed(&q), Left: int(q.Held.Sub(c.o.Clock()) / time.Second), Name: names[q.Session]}
 		one.Offers, drawn = offers(&q), drawn+n
-		seen, _ := c.sights(x.Context(), q.Session, math.MaxUint64) // what cannot be read is left out
-		one.Inside, one.Beside = c.inside(x.Context(), &q, seen), c.besides(x.Context(), &q, seen)
+		one.Inside, one.Beside, one.Unsearched = s.beside(x.Context(), &q)
 		p.Cards = append(p.Cards, one)
 	}
 	p.IDs = strings.Join(ids, " ")
@@ -232,8 +236,8 @@ const maxBesides, perRecord, maxField = 40, 2, 80
 
 // besides are those of a question's values, by their pointers: an id alone tells a person
 // nothing. Of a record the longest texts are told that are short.
-func (c *Console) besides(ctx context.Context, q *approval.Shown, seen []sight) map[string][]beside {
-	out, labelled := map[string][]beside{}, story.Labels(ctx, c.o.Log)
+func (s *search) besides(q *approval.Shown, seen []sight) map[string][]beside {
+	out := map[string][]beside{}
 	for _, v := range q.Values[:min(len(q.Values), maxBesides)] {
 		for _, at := range v.Seen {
 			i := slices.IndexFunc(seen, func(s sight) bool { return s.number == at.Evidence && s.number > 0 })
@@ -259,7 +263,7 @@ func (c *Console) besides(ctx context.Context, q *approval.Shown, seen []sight) 
 					continue
 				}
 				place := pointer[:end] + strictjson.Pointer([]string{name})
-				label, known := labelled(seen[i].call, place)
+				label, known := s.labelled(seen[i].call, place)
 				if at.Inner != "" || !known {
 					label = writ.External
 				}
@@ -273,25 +277,30 @@ func (c *Console) besides(ctx context.Context, q *approval.Shown, seen []sight) 
 	return out
 }
 
-// inside finds the texts that a question's values stand in, where nothing holds them whole.
-func (c *Console) inside(ctx context.Context, q *approval.Shown, seen []sight) map[string]*origin {
+// beside finds what a card tells of the session of a question: the texts that values stand in that
+// nothing holds whole, and the records of the others.
+func (s *search) beside(ctx context.Context, q *approval.Shown) (inside map[string]*origin, records map[string][]beside, unsearched bool) {
 	values := map[string][]byte{}
 	for _, v := range q.Values {
 		if v.Value != "" && len(v.Seen) == 0 {
 			values[v.Pointer] = []byte(v.Value)
 		}
 	}
-	return c.standing(ctx, q.Session, math.MaxUint64, seen, values)
+	inside, all := s.standing(ctx, q.Session, math.MaxUint64, values)
+	return inside, s.besides(q, s.of(ctx, q.Session, math.MaxUint64).seen), !all
 }
 
 // tell says on the page what became of the answer that led to it.
 func (c *Console) tell(p *approvalsPage, x *request) {
 	c.mu.Lock()
-	f := x.login.flashes[x.asked("told")]
+	f := flash{}
+	if i := slices.IndexFunc(x.login.flashes, func(f flash) bool { return f.told == x.asked("told") }); i >= 0 {
+		f = x.login.flashes[i]
+	}
 	c.mu.Unlock()
 	for i := range p.Cards {
 		if p.Cards[i].ID == f.at {
-			p.Cards[i].Fault, f.text = f.text, ""
+			p.Cards[i].Fault, p.Cards[i].Field, p.Cards[i].Open, p.Cards[i].Kept, f.text = f.text, f.field, f.open, f.keep, ""
 		}
 	}
 	p.Said, p.Word, p.Kept = f.text, f.word, f.kept
@@ -308,7 +317,7 @@ func (c *Console) answer(x *request) error {
 	case "keep":
 		a.Yes, a.Keep = true, approval.Keep(x.PostForm.Get("keep"))
 		if a.Keep == "" {
-			return c.unanswered(x, id, "Choose what is kept from now on first. Nothing was answered.")
+			return c.unanswered(x, id, "Choose what is kept from now on first. Nothing was answered.", "keep")
 		}
 	default:
 		return c.unanswered(x, id, "Neither yes nor no was said. Nothing was answered.")
@@ -333,7 +342,10 @@ func (c *Console) answer(x *request) error {
 			return nil
 		}
 		if !ok {
-			return c.unanswered(x, id, "That is not the code. The first yes of a login needs the one that stands in the terminal beside the link, or that writ console --code prints. Nothing was answered.")
+			if strings.TrimSpace(x.PostForm.Get("code")) == "" {
+				return c.unanswered(x, id, "Type the code: the first yes of a login needs the one that stands in the terminal beside the link, or that writ console --code prints. Nothing was answered.", "code")
+			}
+			return c.unanswered(x, id, "That is not the code. The first yes of a login needs the one that stands in the terminal beside the link, or that writ console --code prints. Nothing was answered.", "code")
 		}
 	}
 	said, status := approval.Reply{}, 0
@@ -346,18 +358,18 @@ func (c *Console) answer(x *request) error {
 	late := strings.TrimRight(" "+said.Late(), " ")
 	switch {
 	case status == http.StatusOK && said.Error != "":
-		return c.answered(x, flash{"", "Your yes is on record for this once. " + said.Error + "." + late, "asked", false})
+		return c.answered(x, flash{text: "Your yes is on record for this once. " + said.Error + "." + late, word: "asked"})
 	case status == http.StatusOK && a.Keep != "":
 		var says []string
 		for _, g := range said.Lines {
 			says = append(says, approval.Sentence(g))
 		}
-		return c.answered(x, flash{"", "You said yes" + to + ", from now on. It is on record: " + short(strings.Join(says, "; "), 1000) + "." + late, "accepted", true})
+		return c.answered(x, flash{text: "You said yes" + to + ", from now on. It is on record: " + short(strings.Join(says, "; "), 1000) + "." + late, word: "accepted", kept: true})
 	case status == http.StatusOK:
 		if !said.Yes && late == "" {
 			late = " Made again within ten minutes, it is refused."
 		}
-		return c.answered(x, flash{"", "You said " + yes + to + ". It is on record." + late, map[bool]string{true: "accepted", false: "refused"}[a.Yes], false})
+		return c.answered(x, flash{text: "You said " + yes + to + ". It is on record." + late, word: map[bool]string{true: "accepted"}[a.Yes]})
 	case status == http.StatusConflict && said.By != "":
 		return c.unanswered(x, id, said.By+" answered first, with "+yes+". What you sent now counts for nothing.")
 	case status == http.StatusConflict:
@@ -374,24 +386,30 @@ func (c *Console) answer(x *request) error {
 type flash struct {
 	at         string // the question at whose card it stands, "" for above all
 	text, word string
-	kept       bool // something is kept from now on
+	kept       bool   // something is kept from now on
+	field      string // of that card, which was not filled in
+	open       bool   // what is kept from now on was to be chosen, and keep was
+	keep       approval.Keep
+	told       string // the name of the page's own
 }
+
+// maxFlashes bounds those of one login. The oldest go first: they were read, most likely.
+const maxFlashes = 20
 
 // answered leads to the questions again: a page that a form led to could not be gone back to.
 func (c *Console) answered(x *request, f flash) error {
-	told := newCode() // another tab of the same login is told nothing by it
+	f.told = newCode() // another tab of the same login is told nothing by it
 	c.mu.Lock()
-	if len(x.login.flashes) > 20 {
-		clear(x.login.flashes)
-	}
-	x.login.flashes[told] = f
+	x.login.flashes = append(x.login.flashes[max(0, len(x.login.flashes)+1-maxFlashes):], f)
 	c.mu.Unlock()
-	x.w.Header().Set("Location", "/approvals?told="+told)
+	x.w.Header().Set("Location", "/approvals?told="+f.told)
 	x.w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// unanswered is answered of what came to nothing: why is said at the question, if it is open.
-func (c *Console) unanswered(x *request, id, why string) error {
-	return c.answered(x, flash{id, why, "unknown", false})
+// unanswered is answered of what came to nothing: why is said at the question, if it is open, and
+// at the fields of its form that are at fault. What was chosen there stays so.
+func (c *Console) unanswered(x *request, id, why string, field ...string) error {
+	return c.answered(x, flash{at: id, text: why, word: "unknown", field: strings.Join(field, ""),
+		open: x.PostForm.Get("say") == "keep", keep: approval.Keep(x.PostForm.Get("keep"))})
 }

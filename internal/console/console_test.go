@@ -707,7 +707,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	a := id("s_aaaaaaaaaaaaaaaa")
-	holds(say(one, form1, a, "say", "yes"), "That is not the code")
+	holds(say(one, form1, a, "say", "yes"), "Type the code: ")
 	holds(say(one, form1, a, "say", "yes", "code", "wrong"), "That is not the code")
 	holds(say(one, form1, a, "say", "maybe"), "Neither yes nor no")
 	holds(say(one, form1, a, "say", "keep", "code", code1), "Choose what is kept")
@@ -990,7 +990,7 @@ func TestGone(t *testing.T) {
 // counted counts what is read of a log.
 type counted struct {
 	*sqlite.Store
-	records, values int
+	records, values, bytes int
 }
 
 func (c *counted) Log(ctx context.Context, from int64) iter.Seq2[audit.Item, error] {
@@ -1008,6 +1008,9 @@ func (c *counted) Read(ctx context.Context, session string, from uint64) iter.Se
 	return func(yield func(audit.Item, error) bool) {
 		for it, err := range c.Store.Read(ctx, session, from) {
 			c.records++
+			for i := range it.Values {
+				c.bytes += len(it.Values[i].Bytes)
+			}
 			if !yield(it, err) {
 				return
 			}

@@ -26,17 +26,19 @@ import (
 // decisionPage is one decision.
 type decisionPage struct {
 	*story.Explained
-	Session  string
-	Number   uint64
-	Word     string
-	Note     string
-	Lines    []string // what writ audit show says
-	Values   []argument
-	More     int // values that are not told of
-	Bytes    []exact
-	Index    int64
-	Log      audit.Checkpoint
-	Unproven string // why there is no proof
+	Session string
+	Number  uint64
+	Word    string
+	Note    string
+	Lines   []string // what writ audit show says
+	Values  []argument
+	More    int // values that are not told of
+	// Unsearched says that a value that nothing vouches for may stand in what was not searched.
+	Unsearched bool
+	Bytes      []exact
+	Index      int64
+	Log        audit.Checkpoint
+	Unproven   string // why there is no proof
 }
 
 // argument is one value of a call, with what the decision says of it.
@@ -116,13 +118,12 @@ func (c *Console) decision(x *request) error {
 			lost[a.Pointer] = a.Value
 		}
 	}
-	var seen []sight
 	if len(lost) > 0 {
-		seen, _ = c.sights(x.Context(), p.Session, p.Number) // what cannot be read is left out
-	}
-	stands := c.standing(x.Context(), p.Session, p.Number, seen, lost)
-	for i := range p.Values {
-		p.Values[i].Stands = stands[p.Values[i].Pointer]
+		stands, all := c.search(x.Context()).standing(x.Context(), p.Session, p.Number, lost)
+		for i := range p.Values {
+			p.Values[i].Stands = stands[p.Values[i].Pointer]
+		}
+		p.Unsearched = !all
 	}
 	for _, v := range exactly {
 		b := story.Exact(&rec, v.name)

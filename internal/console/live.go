@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/story"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // Bounds of a list of decisions: what a page shows, how many records are read at once and
@@ -38,6 +40,7 @@ type row struct {
 	N       uint64
 	Word    string // accepted, asked, refused or unknown
 	Note    string
+	By      string         // who let it pass by a yes
 	Missing []writ.Failure // what would make a refused call pass
 	Name    string         // that its session is kept under
 	// Act is the argument that names what it acts on, and Whole that with where it stands.
@@ -111,6 +114,28 @@ func (f filter) lets(d *row) bool {
 
 // ends are calls and how the newest record of each says that it ended.
 type ends map[string]map[uint64]end
+
+// answers are who gave those of people that were seen on the way, by session and evidence.
+type answers map[string]string
+
+func (a answers) step(rec *audit.Record) {
+	if rec.Kind != "approval" {
+		return
+	}
+	if len(a) >= perSearch { // a page that is open for long
+		clear(a)
+	}
+	by, _ := strictjson.Of(rec.Data).Get("by").Text()
+	a[fmt.Sprint(rec.Session, "/ev", story.EvidenceOf(rec))] = short(by, 80)
+}
+
+// says is what a row says of a call that rests on an answer.
+func (a answers) says(session string, answer uint32) string {
+	if answer == 0 {
+		return ""
+	}
+	return cmp.Or(a[fmt.Sprint(session, "/ev", answer)], "a person") + " said yes"
+}
 
 type end struct {
 	at      uint64 // the record that says so
@@ -227,15 +252,16 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	if err != nil {
 		return nil, err
 	}
-	l, e := &listing{Filter: f, Newest: size - 1}, ends{}
+	l, e, said := &listing{Filter: f, Newest: size - 1}, ends{}, answers{}
+	heard := func(rec *audit.Record, _ uint64) { said.step(rec) }
 	if before <= 0 || before > size {
 		before = size
 	}
 	read := int64(0)
 	if after >= 0 {
-		from := after + 1
+		from := min(after, size) + 1
 		for ; from < size && len(l.Rows) < perPage && read < perSearch; from, read = from+atOnce, read+atOnce+ahead {
-			rows, _, err := c.between(ctx, f, e, from, min(from+atOnce, size), ahead, nil)
+			rows, _, err := c.between(ctx, f, e, from, min(from+atOnce, size), ahead, heard)
 			if err != nil {
 				return nil, err
 			}
@@ -248,7 +274,7 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 		if len(l.Rows) == 0 && from >= size { // nothing is newer
 			return c.list(ctx, path, f, 0, -1)
 		}
-		before = after + 1
+		before = min(after, size) + 1
 		if len(l.Rows) > 0 {
 			l.Newest = l.Rows[0].Index
 			before = l.Rows[len(l.Rows)-1].Index
@@ -258,7 +284,7 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	} else {
 		to, beyond := before, int64(atOnce)
 		for ; to > 0 && len(l.Rows) < perPage && read < perSearch; to, read = max(0, to-atOnce), read+atOnce {
-			rows, _, err := c.between(ctx, f, e, max(0, to-atOnce), to, beyond, nil)
+			rows, _, err := c.between(ctx, f, e, max(0, to-atOnce), to, beyond, heard)
 			beyond = 0 // they were read
 			if err != nil {
 				return nil, err
@@ -277,7 +303,7 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	if err := c.ended(ctx, l, e); err != nil {
 		return nil, err
 	}
-	c.fill(ctx, l.Rows)
+	c.fill(ctx, l.Rows, said)
 	if before > 0 {
 		l.Older = path + f.query("before", strconv.FormatInt(before, 10))
 	}
@@ -339,7 +365,7 @@ func (c *Console) ended(ctx context.Context, l *listing, e ends) error {
 }
 
 // fill finds what rows tell beside what their records' data says.
-func (c *Console) fill(ctx context.Context, rows []*row) {
+func (c *Console) fill(ctx context.Context, rows []*row, said answers) {
 	if len(rows) == 0 {
 		return
 	}
@@ -350,7 +376,7 @@ func (c *Console) fill(ctx context.Context, rows []*row) {
 			values = c.o.Log
 		}
 		t := story.Tell(ctx, bounded{values}, d.rec)
-		d.Missing, d.Name = few(t.Failures), names[d.Session]
+		d.Missing, d.Name, d.By = few(t.Failures), names[d.Session], said.says(d.Session, t.Answer)
 		if len(t.Value) > 0 {
 			d.Act, d.Whole = clip(string(t.Value), maxAct-1), short(t.Pointer+" "+string(t.Value), 2000)
 		}
@@ -455,6 +481,7 @@ type told struct {
 	Whole   string    `json:"whole"`
 	Word    string    `json:"word"`
 	Note    string    `json:"note"`
+	By      []piece   `json:"by"`
 	Reason  string    `json:"reason"`
 	Missing [][]piece `json:"missing"`
 }
@@ -528,7 +555,7 @@ func (c *Console) events(x *request) error {
 		}
 		after = size - 1
 	}
-	e, said, checked, rested := ends{}, "", "", time.Now()
+	e, heard, said, checked, rested := ends{}, answers{}, "", "", time.Now()
 	for from := after + 1; ; {
 		type call struct {
 			session string
@@ -536,6 +563,7 @@ func (c *Console) events(x *request) error {
 		}
 		turned := map[call]bool{}
 		rows, next, err := c.between(ctx, f, e, from, from+atOnce, 0, func(rec *audit.Record, n uint64) {
+			heard.step(rec)
 			if n > 0 {
 				turned[call{rec.Session, n}] = true
 			}
@@ -543,9 +571,9 @@ func (c *Console) events(x *request) error {
 		if err != nil {
 			return nil // it comes again, and is told then
 		}
-		c.fill(ctx, rows)
+		c.fill(ctx, rows, heard)
 		for _, d := range rows {
-			t := told{d.Index, d.ID, d.Session, draw(d.Called()), d.N, d.Time.Format(time.RFC3339Nano), c.stamp(d.Time), draw(d.Tool), draw(d.Act), d.Whole, d.Word, d.Note, d.Reason, nil}
+			t := told{d.Index, d.ID, d.Session, draw(d.Called()), d.N, d.Time.Format(time.RFC3339Nano), c.stamp(d.Time), draw(d.Tool), draw(d.Act), d.Whole, d.Word, d.Note, draw(d.By), d.Reason, nil}
 			for _, m := range d.Missing {
 				t.Missing = append(t.Missing, prose(clip(m.Need, 2000)))
 			}

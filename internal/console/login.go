@@ -44,8 +44,8 @@ type login struct {
 	tries       int
 	confirmed   bool // the code was given
 	ended       chan struct{}
-	flashes     map[string]flash // what pages are to say of answers
-	replay      *replay          // the last of its own, nil for none
+	flashes     []flash // what pages are to say of answers, the newest last
+	replay      *replay // the last of its own, nil for none
 }
 
 // code is one that was shown at a terminal after a login.
@@ -133,7 +133,7 @@ func (c *Console) enter(x *request) error {
 		c.drop(oldest)
 	}
 	s := secret()
-	c.logins[keyOf(s)] = &login{form: secret(), since: now, last: now, code: l.code, ended: make(chan struct{}), flashes: map[string]flash{}}
+	c.logins[keyOf(s)] = &login{form: secret(), since: now, last: now, code: l.code, ended: make(chan struct{})}
 	c.mu.Unlock()
 	c.setCookie(x, s, 0)
 	x.w.Header().Set("Location", "/")

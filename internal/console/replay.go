@@ -273,7 +273,7 @@ func (c *Console) acted(ctx context.Context, calls []Difference) {
 			break
 		}
 	}
-	c.fill(ctx, rows)
+	c.fill(ctx, rows, nil)
 	for i := range rows {
 		calls[i].Act, calls[i].Whole = rows[i].Act, rows[i].Whole
 	}

@@ -23,7 +23,8 @@ import (
 const (
 	perSession = 100
 	perGraph   = 12
-	maxSought  = 4 << 20
+	maxSought  = 4 << 20   // of one session, and four times that for a page of several
+	maxLooked  = 512       // records that are read for that, the newest
 	perBox     = 24        // rows
 	perValue   = 4         // lines
 	maxTold    = 8 << 20   // bytes of the decisions that are told in full
@@ -83,8 +84,9 @@ func (c *Console) session(x *request) error {
 	}
 	p := &sessionPage{Session: session, Name: c.o.Names(ctx)[session], Head: head, First: from}
 	var acts []*story.Explained
+	said := answers{}
 	called, at, seen := map[uint64]*story.Explained{}, map[uint64]int{}, []sight{}
-	sought, told := 0, 0
+	sought, told, skipped := 0, 0, from > 1
 	for it, err := range c.o.Log.Read(ctx, session, from) {
 		if err != nil {
 			return err
@@ -97,6 +99,7 @@ func (c *Console) session(x *request) error {
 			return err
 		}
 		p.Last = it.N
+		said.step(rec)
 		r := audit.ProvenRecord{Item: it, Record: rec}
 		if ctx.Err() != nil {
 			return errLong
@@ -120,8 +123,10 @@ func (c *Console) session(x *request) error {
 			p.Moments[at[of]].ended(r)
 		}
 		if rec.Kind == audit.KindResult {
-			if b, kept := r.Value("result"); kept && sought+len(b) <= maxSought {
-				sought += len(b)
+			b, kept := r.Value("result")
+			if sought += len(b); sought > maxSought {
+				skipped = true
+			} else if kept {
 				tool := ""
 				if d := called[audit.DecisionOf(rec)]; d != nil {
 					tool = d.Tool
@@ -139,7 +144,7 @@ func (c *Console) session(x *request) error {
 			calls = append(calls, m.Call)
 		}
 	}
-	c.fill(ctx, calls)
+	c.fill(ctx, calls, said)
 	if p.First > 1 {
 		p.Earlier = fmt.Sprintf("/s/%s?from=%d", session, max(1, int64(p.First)-perSession))
 	}
@@ -152,6 +157,9 @@ func (c *Console) session(x *request) error {
 	}
 	if p.Graph = drawGraph(ctx, acts, seen); ctx.Err() != nil {
 		return errLong
+	}
+	if p.Graph != nil && skipped {
+		p.Graph.Unsearched = p.Graph.Unsearched || slices.ContainsFunc(p.Graph.Edges, func(e edge) bool { return e.Hangs })
 	}
 	return c.show(x, http.StatusOK, "session.html", "Session", p)
 }
@@ -206,65 +214,99 @@ func (m *moment) ended(r audit.ProvenRecord) {
 	}
 }
 
-// sights are the results among the newest records of a session, before one of them.
-func (c *Console) sights(ctx context.Context, session string, before uint64) (seen []sight, err error) {
-	head, err := c.o.Log.Head(ctx, session)
-	if err != nil || head == 0 {
-		return nil, err
+// search is what a page reads of sessions and compares, each session once and all within bounds:
+// what an agent and a server put there is their own choice.
+type search struct {
+	c        *Console
+	labelled func(call *audit.Record, pointer string) (label writ.Label, known bool)
+	read     int // bytes that may still be read, and compared
+	compared int
+	sessions map[string]sights
+}
+
+// sights are results that a session saw, the oldest first; all says that there are no others.
+type sights struct {
+	seen []sight
+	all  bool
+}
+
+func (c *Console) search(ctx context.Context) *search {
+	return &search{c, story.Labels(ctx, c.o.Log), 4 * maxSought, maxSearch, map[string]sights{}}
+}
+
+// of reads a session before one of its records, the newest first in pieces that grow. What cannot
+// be read was not searched either.
+func (s *search) of(ctx context.Context, session string, before uint64) sights {
+	if known, ok := s.sessions[session]; ok {
+		return known
 	}
+	head, err := s.c.o.Log.Head(ctx, session)
 	head = min(head, before-1)
-	from, sought := uint64(1), 0
-	if head > perSession {
-		from = head - perSession + 1
-	}
-	calls := map[uint64]*audit.Record{}
-	for it, err := range c.o.Log.Read(ctx, session, from) {
-		if err != nil {
-			return nil, err
+	room, got, calls := min(s.read, maxSought), map[uint64]*sight{}, map[uint64]*audit.Record{}
+	all := err == nil
+	for span := uint64(8); all && head > 0; span *= 8 {
+		from := uint64(1)
+		if head > span {
+			from = head - span + 1
 		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err != nil {
-			return nil, err
+		for it, err := range s.c.o.Log.Read(ctx, session, from) {
+			if err == nil && it.N > head {
+				break
+			}
+			var rec *audit.Record
+			if err == nil {
+				rec, err = audit.ParseRecord(it.Leaf)
+			}
+			if all = err == nil && room > 0; !all {
+				break
+			}
+			for i := range it.Values {
+				room, s.read = room-len(it.Values[i].Bytes), s.read-len(it.Values[i].Bytes)
+			}
+			if rec.Kind == audit.KindDecision {
+				calls[it.N] = rec
+			} else if b, kept := it.Value("result"); kept && rec.Kind == audit.KindResult {
+				got[it.N] = &sight{number: story.EvidenceOf(rec), n: it.N, bytes: b, call: calls[audit.DecisionOf(rec)]}
+			}
 		}
-		if it.N > head {
+		if from == 1 || span >= maxLooked {
+			all = all && from == 1
 			break
 		}
-		if rec.Kind == audit.KindDecision {
-			calls[it.N] = rec
-		}
-		if b, kept := it.Value("result"); kept && rec.Kind == audit.KindResult && sought+len(b) <= maxSought {
-			sought += len(b)
-			s := sight{number: story.EvidenceOf(rec), n: it.N, bytes: b, call: calls[audit.DecisionOf(rec)]}
-			if s.call != nil {
-				d, _ := story.Of(s.call)
-				s.tool = d.Tool
-			}
-			seen = append(seen, s)
-		}
 	}
-	return seen, nil
+	out := sights{all: all}
+	for _, n := range slices.Sorted(maps.Keys(got)) {
+		if got[n].call != nil {
+			d, _ := story.Of(got[n].call)
+			got[n].tool = d.Tool
+		}
+		out.seen = append(out.seen, *got[n])
+	}
+	s.sessions[session] = out
+	return out
 }
 
 // standing finds where values that nothing vouches for stand all the same, by what they are
-// asked for with: whose words they are a person can see there.
-func (c *Console) standing(ctx context.Context, session string, before uint64, seen []sight, values map[string][]byte) map[string]*origin {
-	out, all := map[string]*origin{}, map[string]*wanted{}
+// asked for with: whose words they are a person can see there. all is false where not all that
+// the session saw was searched.
+func (s *search) standing(ctx context.Context, session string, before uint64, values map[string][]byte) (found map[string]*origin, all bool) {
+	out, wanting := map[string]*origin{}, map[string]*wanted{}
 	for name, literal := range values {
-		all[name] = wants(literal, before)
+		wanting[name] = wants(literal, before)
 	}
-	sought(ctx, slices.Collect(maps.Values(all)), seen)
-	labelled := story.Labels(ctx, c.o.Log)
-	for name, w := range all {
+	saw := s.of(ctx, session, before)
+	all = sought(ctx, slices.Collect(maps.Values(wanting)), saw.seen, &s.compared) && saw.all
+	for name, w := range wanting {
 		if w.in == nil {
 			continue
 		}
 		out[name] = &origin{Link: w.in.link(session, w.place, w.words), Text: short(fmt.Sprintf("ev%d %s %s", w.in.number, w.in.tool, w.place), 1000)}
-		if label, known := labelled(w.in.call, w.place); known {
+		if label, known := s.labelled(w.in.call, w.place); known {
 			at := approval.Seen{Label: label.String()}
 			out[name].Who = at.Who()
 		}
 	}
-	return out
+	return out, all
 }
 
 // link leads to a piece of what was seen.
@@ -444,7 +486,8 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *grap
 	for _, l := range strangers {
 		all = append(all, l.wanted)
 	}
-	g.Unsearched = !sought(ctx, all, seen)
+	room := maxSearch
+	g.Unsearched = !sought(ctx, all, seen, &room)
 	for _, l := range strangers {
 		if l.in == nil {
 			hanging = append(hanging, l.at)
@@ -529,9 +572,8 @@ func wants(literal []byte, before uint64) *wanted {
 }
 
 // sought finds for each value the newest result before its call that holds it, be it inside a
-// text. Each result is gone through once; all is false where not all of them were.
-func sought(ctx context.Context, values []*wanted, seen []sight) (all bool) {
-	room := maxSearch
+// text. Each result is gone through once; all is false where not all of them were, for want of room.
+func sought(ctx context.Context, values []*wanted, seen []sight, room *int) (all bool) {
 	for i := len(seen) - 1; i >= 0; i-- {
 		s := &seen[i]
 		var open []*wanted
@@ -549,7 +591,7 @@ func sought(ctx context.Context, values []*wanted, seen []sight) (all bool) {
 				text = string(leaf.Literal())
 			}
 			for _, w := range open {
-				if room -= len(text) + 32; room < 0 {
+				if *room -= len(text) + 32; *room < 0 {
 					return false
 				}
 				// What repeats a result as text says nothing that the result does not.
@@ -559,7 +601,7 @@ func sought(ctx context.Context, values []*wanted, seen []sight) (all bool) {
 			}
 			return ctx.Err() == nil
 		}, nil)
-		if room < 0 || ctx.Err() != nil {
+		if *room < 0 || ctx.Err() != nil {
 			return false
 		}
 	}

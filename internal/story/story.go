@@ -4,6 +4,7 @@
 package story
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -284,7 +285,10 @@ func (d *Explained) Print(w io.Writer) {
 }
 
 // Told is what a list tells of a decision.
-type Told = gateway.Told
+type Told struct {
+	gateway.Told
+	Answer uint32 // the evidence number of the person's answer that the call passed by, 0 for none
+}
 
 // Values are those of records.
 type Values interface {
@@ -293,7 +297,32 @@ type Values interface {
 
 // Tell is what a list tells of the record of a decision: nothing where that was erased.
 func Tell(ctx context.Context, log Values, rec *audit.Record) Told {
-	return gateway.Tell(ctx, log, rec)
+	read := first{Values: log}
+	t := Told{Told: gateway.Tell(ctx, &read, rec)}
+	line, _, _ := bytes.Cut(read.bytes, []byte{'\n'})
+	var found struct{ Traces []gate.Trace }
+	if json.Unmarshal(line, &found) == nil {
+		for _, trace := range found.Traces {
+			if trace.Rule == "approval" && len(trace.Evidence) > 0 {
+				t.Answer = trace.Evidence[0].Evidence
+			}
+		}
+	}
+	return t
+}
+
+// first keeps the value that is read first, which is that of the decision.
+type first struct {
+	Values
+	bytes []byte
+}
+
+func (f *first) Value(ctx context.Context, session string, n uint64, name string) ([]byte, error) {
+	b, err := f.Values.Value(ctx, session, n, name)
+	if f.bytes == nil {
+		f.bytes = b
+	}
+	return b, err
 }
 
 // Exact is one value of a record, or of a decision its arguments or answers; nil for none.

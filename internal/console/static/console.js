@@ -48,6 +48,7 @@
     pieces(call, d.tool);
     pieces(row.querySelector(".act"), d.act);
     row.querySelector(".act").title = d.whole;
+    pieces(row.querySelector(".by"), d.by);
     row.querySelector(".note").textContent = d.note;
     row.querySelector(".reason").textContent = d.reason;
     for (const m of d.missing || []) {
@@ -248,6 +249,18 @@
   document.addEventListener("visibilitychange", () => { if (!document.hidden) shown(); });
   document.addEventListener("click", early, true);
   document.addEventListener("submit", early, true);
+
+  // For how long a call is still held, counted from when its card came.
+  const until = new WeakMap();
+  const count = () => {
+    for (const left of document.querySelectorAll(".card .left")) {
+      const now = performance.now();
+      if (!until.has(left)) until.set(left, now + 1000 * left.dataset.left);
+      const n = Math.ceil((until.get(left) - now) / 1000);
+      left.textContent = n > 0 ? `, for ${n} s more` : "";
+    }
+  };
+  if ($("#cards")) { count(); setInterval(count, 1000); }
 
   // What was sent is not overtaken by a page that is read anew.
   document.addEventListener("submit", (e) => { if (source && !e.defaultPrevented) source.close(); });
