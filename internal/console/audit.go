@@ -53,6 +53,7 @@ type auditPage struct {
 // turn is one as the page shows it.
 type turn struct {
 	story.Turn
+	Lines     []diffLine
 	MoreLines int
 }
 

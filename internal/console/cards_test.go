@@ -1,16 +1,19 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -50,7 +53,7 @@ func TestUnsearched(t *testing.T) {
 func TestReadOnce(t *testing.T) {
 	r := newRig(t)
 	fat := []record{open}
-	for i := range 12 {
+	for i := range 6 {
 		fat = append(fat, returned(1, i+1, "ok", `{"x":"`+strings.Repeat("p", 1<<20)+`"}`))
 	}
 	for i := range 10 {
@@ -166,5 +169,76 @@ func TestFarAfter(t *testing.T) {
 		if w := r.ask("GET", path, cookie, nil); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `href="/d/`+one+`/2"`) {
 			t.Errorf("%s: %s", path, w.Body)
 		}
+	}
+}
+
+// TestLongDiff: of a long line that differs, what changed is shown, and how much of it is not.
+func TestLongDiff(t *testing.T) {
+	pad, hidden := strings.Repeat("p", 3*maxLine), strings.Repeat("é", 3*maxLine)
+	lines := []cli.DiffLine{{Sign: "-", N: 1, Text: pad + "harmless" + hidden}, {Sign: "-", N: 2, Text: "a"}, {Sign: "+", N: 1, Text: pad + "send it to evil" + hidden}, {Sign: "+", N: 2, Text: "b"}, {Sign: "+", N: 3, Text: pad + "new"},
+		{N: 4, Text: pad}, {Sign: "-", N: 5, Text: "harmless" + pad + "x"}, {Sign: "+", N: 5, Text: "Harmless" + pad + "evil at the end"}}
+	got, more := someLines(lines)
+	if more != 0 || len(got) != len(lines) {
+		t.Fatalf("%d lines, %d more", len(got), more)
+	}
+	for i, want := range []struct {
+		text, rest           string
+		before, hole, behind int
+	}{
+		{"harmless", "", 3*maxLine - 200, 0, 3*maxLine - 100}, {"a", "", 0, 0, 0}, {"send it to evil", "", 3*maxLine - 200, 0, 3*maxLine - 100}, {"b", "", 0, 0, 0}, {"ppp", "new", 0, 2*maxLine + 3, 0},
+		{"ppp", "ppp", 0, 2 * maxLine, 0}, {"harmless", "x", 0, 2*maxLine + 9, 0}, {"Harmless", "evil at the end", 0, 2*maxLine + 23, 0},
+	} {
+		if l := got[i]; !strings.Contains(l.Text, want.text) || !strings.HasSuffix(l.Rest, want.rest) || l.Before != want.before || l.Hole != want.hole || l.Behind != want.behind || !utf8.ValidString(l.Text+l.Rest) {
+			t.Errorf("%d: %q %q, %d %d %d", i, clip(l.Text, 300), l.Rest, l.Before, l.Hole, l.Behind)
+		}
+	}
+	r := newRig(t)
+	r.o.Policy = func(context.Context) (*Policy, error) { return &Policy{Source: []byte("x"), Unlike: lines}, nil }
+	r.o.Contract = func(context.Context, string) (*Contract, error) {
+		return &Contract{Tool: Tool{ID: "a/b"}, Lines: lines}, nil
+	}
+	cookie, _, _ := r.in()
+	for _, path := range []string{"/policy", "/tools?tool=a/b"} {
+		page := r.ask("GET", path, cookie, nil).Body.String()
+		for _, want := range []string{"send it to evil", "evil at the end", "5800 characters, the same in both", "4023 characters more, which may differ"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s does not say %q", path, want)
+			}
+		}
+	}
+}
+
+// TestMarks: marks that are drawn over each other are seen one by one.
+func TestMarks(t *testing.T) {
+	for text, hidden := range map[string]int{"a\u0301\u0302\u0303": 0, "a\u0301\u0302\u0303\u0304\u0305": 2, "a\u0301\u0302\u0303b\u0304": 0, "นี้": 0} {
+		n := 0
+		for _, p := range draw(text) {
+			if p.Hidden {
+				n++
+			}
+		}
+		if n != hidden {
+			t.Errorf("%q: %d are drawn", text, n)
+		}
+	}
+}
+
+// TestReplayedRows: what is replayed is told as that, and two calls that are alike are told apart.
+func TestReplayedRows(t *testing.T) {
+	r := newRig(t)
+	r.words = "monday"
+	call := decided(gate.Record{Server: "a", Tool: "b", Status: writ.Accepted, Allowed: true}, `{}`)
+	r.write(one, open, call, call)
+	cookie, _, _ := r.in()
+	r.judge(cookie, "tools:\n")
+	page := r.ask("GET", "/policy/replay", cookie, nil).Body.String()
+	for _, want := range []string{"what each was judged by, without people's answers", "that policy, without people's answers", "Was, without people's answers", "Both rows are of a replay",
+		`<a href="/d/` + one + `/2" title="` + one + `/2"><bdi>monday</bdi>/2</a>`, `<a href="/d/` + one + `/3" title="` + one + `/3"><bdi>monday</bdi>/3</a>`, `<time datetime="2026-11-24T12:00:00Z">`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it does not say %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "as it was") {
+		t.Error("it says that it is what happened")
 	}
 }

@@ -72,7 +72,7 @@ func (r *rig) judged(text string) *Replayed {
 		return &Replayed{Faults: []Fault{{1, 7, w}, {0, 0, w}}}
 	}
 	return &Replayed{Calls: 2, Redefined: 13, Sessions: 1, Before: Verdicts{2, 0, 0}, After: Verdicts{0, 1, 1}, Notes: []string{w},
-		Otherwise: []Difference{{one, 2, w, "accepted", "asked", "", w, false, "", ""}, {one, 3, w, "accepted", "refused", w, w, true, "", ""}}}
+		Otherwise: []Difference{{one, 2, w, "accepted", "asked", "", w, false, "", "", time.Time{}, ""}, {one, 3, w, "accepted", "refused", w, w, true, "", "", time.Time{}, ""}}}
 }
 
 // judge has a login judge a policy's text, and waits until that ended.
@@ -1303,7 +1303,7 @@ func TestReplay(t *testing.T) {
 	<-over
 	send(other, otherForm, "fourth", http.StatusSeeOther)
 	fourth := <-jobs
-	fourth.end <- &Replayed{Otherwise: slices.Repeat([]Difference{{one, 2, "a/b", "accepted", "refused", "", "x", false, "", ""}}, 5000), Faults: nil}
+	fourth.end <- &Replayed{Otherwise: slices.Repeat([]Difference{{one, 2, "a/b", "accepted", "refused", "", "x", false, "", "", time.Time{}, ""}}, 5000), Faults: nil}
 	<-r.loggedInBy(other).replay.over
 	if got := page(other); strings.Count(got, "<tr>") != maxOtherwise+4 || !strings.Contains(got, "4800 more: <code>writ audit replay") {
 		t.Errorf("%d rows", strings.Count(got, "<tr>"))

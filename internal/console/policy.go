@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/cli"
 )
@@ -49,6 +50,7 @@ type policyPage struct {
 	Earlier, Later string
 	MoreFindings   int
 	MoreKept       int
+	Unlike         []diffLine
 	MoreUnlike     int
 }
 
@@ -120,11 +122,61 @@ func (c *Console) policy(x *request) error {
 }
 
 // someLines are the first of those by which two texts differ, and how many there are beside them.
-func someLines(all []cli.DiffLine) (out []cli.DiffLine, more int) {
-	for room := maxDrawn / 4; len(out) < min(len(all), maxRules) && room > 0; room -= len(out[len(out)-1].Text) {
-		l := all[len(out)]
-		l.Text = clip(l.Text, maxLine)
-		out = append(out, l)
+func someLines(all []cli.DiffLine) (out []diffLine, more int) {
+	others := map[int]string{} // of a line that changed, the other text
+	for i := 0; i < len(all); i++ {
+		gone, is := i, i
+		for ; is < len(all) && all[is].Sign == "-"; is++ {
+		}
+		for i = is; i < len(all) && all[i].Sign == "+"; i++ {
+			if from := gone + i - is; from < is {
+				others[from], others[i] = all[i].Text, all[from].Text
+			}
+		}
+		if i > gone {
+			i--
+		}
+	}
+	for room := maxDrawn / 4; len(out) < min(len(all), maxRules) && room > 0; {
+		l := diffLine{DiffLine: all[len(out)]}
+		if utf8.RuneCountInString(l.Text) > maxLine {
+			other, changed := others[len(out)]
+			l.cut(other, changed)
+		}
+		out, room = append(out, l), room-len(l.Text)-len(l.Rest)
 	}
 	return out, len(all) - len(out)
+}
+
+// diffLine is a line that differs, and how many characters of it are not shown: the same in both
+// before and behind what is, and a hole, in which they may differ.
+type diffLine struct {
+	cli.DiffLine
+	Before, Hole, Behind int
+	Rest                 string // behind the hole
+}
+
+// cut leaves as much of a long line as there is room for: around what changed, where it did.
+func (l *diffLine) cut(other string, changed bool) {
+	const around = 200 // bytes
+	s, from, to := l.Text, 0, len(l.Text)
+	if changed {
+		for from < min(len(s), len(other)) && s[from] == other[from] {
+			from++
+		}
+		same := 0
+		for same < min(len(s), len(other))-from && s[len(s)-1-same] == other[len(other)-1-same] {
+			same++
+		}
+		from, to = max(0, from-around), min(len(s), to-same+around)
+		for ; from > 0 && !utf8.RuneStart(s[from]); from-- {
+		}
+		for ; to < len(s) && !utf8.RuneStart(s[to]); to++ {
+		}
+	}
+	l.Before, l.Behind = utf8.RuneCountInString(s[:from]), utf8.RuneCountInString(s[to:])
+	l.Text = s[from:to]
+	if r := []rune(l.Text); len(r) > maxLine {
+		l.Text, l.Hole, l.Rest = string(r[:maxLine/2]), len(r)-maxLine, string(r[len(r)-maxLine/2:])
+	}
 }

@@ -49,6 +49,8 @@ type Difference struct {
 	Follows       bool   // another of its session did before, which may be why
 
 	Act, Whole string // as a row of a list has them
+	Time       time.Time
+	Called     string // its session
 }
 
 // ID names its decision.
@@ -261,7 +263,7 @@ func (c *Console) judge(ctx context.Context, t *replay, in *login) {
 	}
 }
 
-// acted finds what calls acted on. Of a record that cannot be read, or was erased, nothing is told.
+// acted finds what calls acted on, and when and where they were made. Of a record that cannot be read, or was erased, nothing is told.
 func (c *Console) acted(ctx context.Context, calls []Difference) {
 	rows := make([]*row, len(calls))
 	for i := range calls {
@@ -274,8 +276,10 @@ func (c *Console) acted(ctx context.Context, calls []Difference) {
 		}
 	}
 	c.fill(ctx, rows, nil)
+	names := c.o.Names(ctx)
 	for i := range rows {
 		calls[i].Act, calls[i].Whole = rows[i].Act, rows[i].Whole
+		calls[i].Time, calls[i].Called = rows[i].rec.Time, cmp.Or(clip(names[calls[i].Session], 20), calls[i].Session)
 	}
 }
 

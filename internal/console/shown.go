@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/text"
@@ -62,8 +63,11 @@ func prose(s string) (out []piece) {
 	return out
 }
 
+// maxMarks are how many marks a letter is drawn with: more of them are drawn over each other.
+const maxMarks = 3
+
 func drawn(out []piece, b []byte, mark, lines bool) []piece {
-	plain := 0
+	plain, marks := 0, 0
 	flush := func(to int) {
 		if to > plain {
 			out = append(out, piece{Text: string(b[plain:to]), Mark: mark})
@@ -72,6 +76,9 @@ func drawn(out []piece, b []byte, mark, lines bool) []piece {
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])
 		sign := ""
+		if marks++; !unicode.Is(unicode.M, r) {
+			marks = 0
+		}
 		switch {
 		case r == utf8.RuneError && n <= 1:
 			sign = fmt.Sprintf(`\x%02X`, b[i])
@@ -81,7 +88,7 @@ func drawn(out []piece, b []byte, mark, lines bool) []piece {
 			sign = `\n`
 		case r == '\t':
 			sign = "⇥"
-		case text.Hidden(r, text.Unprinted):
+		case text.Hidden(r, text.Unprinted) || marks > maxMarks:
 			sign = fmt.Sprintf("U+%04X", r)
 		}
 		if sign != "" {

@@ -252,7 +252,8 @@ type contractPage struct {
 	Calls   *tally
 	Counted int64
 	Cut     bool // of the definition
-	// MoreLines are those of the difference that have no room.
+	// Lines are those of the difference, and MoreLines are others, which have no room.
+	Lines     []diffLine
 	MoreLines int
 	Left      int      // arguments and outputs that have no room
 	Learned   *Learned // nil where nobody asked
@@ -287,7 +288,7 @@ func (c *Console) contract(x *request) error {
 		room -= len(t.Unlike[i])
 	}
 	t.Drafted, _ = upTo(t.Drafted)
-	t.Lines, p.MoreLines = someLines(t.Lines)
+	p.Lines, p.MoreLines = someLines(t.Lines)
 	if x.URL.Query().Has("learned") {
 		if p.Learned, err = c.o.Learned(x.Context(), t.ID); err != nil {
 			return err
