@@ -424,7 +424,10 @@ func (m *consoleMemory) erasure(ctx context.Context, namespace, id string) (*con
 		return nil, err
 	}
 	b := &console.Belief{Claim: console.Claim{ID: rec.Decision, Word: "erasure", N: rec.Event, At: rec.At.Time(), By: rec.Authority},
-		Means: "its texts are gone from the log, which still verifies"}
+		Means: "its texts are gone from the memory's own log, which still verifies"}
+	if slices.Contains(rec.Gaps, memoryserver.GapSessions) {
+		b.Means += ". The record of the sessions in which the gateway saw them was not reached: `writ audit redact` takes them there, once these ended"
+	}
 	for _, f := range []console.Fact{
 		{Name: "Reason", Text: rec.Reason}, {Name: "Records", Text: fmt.Sprint(len(rec.Records))}, {Name: "Observations", Text: someOf(rec.Observations)},
 		{Name: "Claims", Text: someOf(rec.Propositions)}, {Name: "Names of", Text: someOf(rec.Entities)},
@@ -434,7 +437,17 @@ func (m *consoleMemory) erasure(ctx context.Context, namespace, id string) (*con
 			b.Facts = append(b.Facts, f)
 		}
 	}
-	b.Commands = []console.Command{{Does: "To check a receipt against this log", Line: "writ memory receipt verify --state " + private.Quote(m.state) + " FILE"}}
+	saw := slices.Clone(rec.Sessions)
+	for _, e := range rec.Evidence {
+		session, _, _ := strings.Cut(e, "/")
+		saw = append(saw, session)
+	}
+	slices.Sort(saw)
+	saw = slices.DeleteFunc(slices.Compact(saw), func(s string) bool { return !audit.ValidSession(s) })
+	if n := len(saw); n > 0 {
+		b.Commands = append(b.Commands, console.Command{Does: "To see which of these sessions can be taken out of their record too, and do nothing", Line: "writ audit redact --state " + private.Quote(m.state) + " " + strings.Join(saw[:min(n, 20)], " ") + " --preview"})
+	}
+	b.Commands = append(b.Commands, console.Command{Does: "To check a receipt against this log", Line: "writ memory receipt verify --state " + private.Quote(m.state) + " FILE"})
 	return b, nil
 }
 

@@ -142,7 +142,8 @@ func TestConsoleMemory(t *testing.T) {
 		t.Fatalf("%+v %v", gone, err)
 	}
 	b, err := mounted.Belief(ctx, "default", gone[0].ID, time.Time{}, 0)
-	if err != nil || !slices.Contains(b.Facts, console.Fact{Name: "Reason", Text: "request"}) {
+	if err != nil || !slices.Contains(b.Facts, console.Fact{Name: "Reason", Text: "request"}) || !strings.Contains(b.Means, "the memory's own log") || !strings.Contains(b.Means, "not reached: `writ audit redact`") ||
+		!strings.HasSuffix(b.Commands[0].Line, " s_aaaaaaaaaaaaaaaa s_seed --preview") {
 		t.Errorf("%+v %v", b, err)
 	}
 	receipt, err := mounted.Receipt(ctx, "default", gone[0].ID)

@@ -332,7 +332,6 @@ func (all *shownStatus) print(w io.Writer) {
 			fmt.Fprintf(w, "  %s\n", note)
 		}
 	}
-	when(w, len(all.Clients) == 0, "No client of this account has a file that is known: writ connect --help\n")
 	fmt.Fprintf(w, "Gateways that run now: %d\n", len(all.Gateways))
 	said := map[string]bool{} // a client has a gateway for each server
 	for _, g := range all.Gateways {
@@ -373,6 +372,7 @@ func (all *shownStatus) print(w io.Writer) {
 	for _, n := range all.Notes {
 		fmt.Fprintln(w, cli.OneLine(n, 400))
 	}
+	when(w, len(all.Clients) == 0, "No MCP client was found whose file Writ can change by itself: writ connect --help says how one is connected\n")
 }
 
 // foundPlaces are the files of clients that are there: their users' own, and what was

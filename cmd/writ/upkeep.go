@@ -143,6 +143,9 @@ func nearIn(dir string) (out []gateway.Near) {
 }
 
 func megabytes(n int64) string {
+	if n >= 10e9 {
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
