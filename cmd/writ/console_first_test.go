@@ -152,7 +152,7 @@ func TestConsoleFirst(t *testing.T) {
 	comes(listing, "search_documents", "accepted")
 	waiting := programOnTerminal(t, "sh", "", env, "-c", deletion)
 	person.says("May the agent do this?")
-	person.until(`/an answer counts until \d\d:\d\d:\d\d\s+its call is held until \d\d:\d\d:\d\d/.test(document.body.innerText)`)
+	person.until(`/an answer counts until \d\d:\d\d:\d\d\s+its call is held until \d\d:\d\d:\d\d, for \d+ s more/.test(document.body.innerText)`)
 	person.alive()
 	person.look("first-asked")
 	person.do(chromedp.SetValue(chromedp.CSS(".card input[name=code]"), code), chromedp.Click(chromedp.CSS(".card button.yes")))

@@ -82,3 +82,12 @@ func TestStatus(t *testing.T) {
 		t.Errorf("without a policy: %s", text)
 	}
 }
+
+// TestSizes: a size is read without counting its digits.
+func TestSizes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0.0 MB", 9_999_000_000: "9999.0 MB", 10_000_000_000: "10.0 GB", 217_400_000_000: "217.4 GB"} {
+		if got := sizeWords(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

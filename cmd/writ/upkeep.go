@@ -129,7 +129,7 @@ const (
 func nearIn(dir string) (out []gateway.Near) {
 	if free, size, ok := gateway.DiskRoom(dir); ok && size > 0 && (free < leastFree || 100*(free/1024)/(size/1024+1) < leastPercent) {
 		out = append(out, gateway.Near{What: "the disk of the state directory", Percent: int(100 - 100*(free/1024)/(size/1024+1)),
-			Then: fmt.Sprintf("%s are free: without room no act is let pass; writ audit redact --days N --shrink, or make room", megabytes(int64(free)))})
+			Then: fmt.Sprintf("%s are free: without room no act is let pass; writ audit redact --days N --shrink, or make room", sizeWords(int64(free)))})
 	}
 	if fi, err := os.Stat(filepath.Join(dir, sqlite.JournalName)); err == nil && 100*fi.Size()/sqlite.MaxJournal >= gateway.NearlyFull {
 		out = append(out, gateway.Near{What: "the log's journal", Percent: int(100 * fi.Size() / sqlite.MaxJournal),
@@ -142,7 +142,7 @@ func nearIn(dir string) (out []gateway.Near) {
 	return out
 }
 
-func megabytes(n int64) string {
+func sizeWords(n int64) string {
 	if n >= 10e9 {
 		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 	}
@@ -153,8 +153,8 @@ func (s *stateSize) print(w io.Writer) {
 	if s == nil {
 		return
 	}
-	fmt.Fprintf(w, "State: %s on disk in %s", megabytes(s.Bytes), cli.Printable(s.Dir))
-	when(w, s.Free > 0, ", %s free", megabytes(int64(s.Free)))
+	fmt.Fprintf(w, "State: %s on disk in %s", sizeWords(s.Bytes), cli.Printable(s.Dir))
+	when(w, s.Free > 0, ", %s free", sizeWords(int64(s.Free)))
 	fmt.Fprintln(w)
 	printNear(w, s.Near)
 }
