@@ -68,8 +68,7 @@ test: ## everything that must be green
 beside: export GOFLAGS += -p=1
 beside:
 	$(MAKE) check
-	$(MAKE) foreign
-	$(MAKE) arm64
+	$(MAKE) foreign arm64 # by now the other core is free
 
 check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluations of gates, memory and traces
 	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
