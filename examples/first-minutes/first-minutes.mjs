@@ -33,7 +33,7 @@ const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: join(home, ".config")
 const server = (name) => join(peers, "node_modules", "@modelcontextprotocol", name, "dist", "index.js");
 
 const show = (text) => console.log(text.replaceAll(process.execPath, "node").replaceAll(work, "~/work").replaceAll(home, "~").replaceAll(peers, "~/peers").replaceAll(here, "~/examples").replaceAll(writ, "writ")
-  .replaceAll(/session s_[^)]*\)/g, "session s_…)").replaceAll(/s_[a-z2-7]{16}/g, "s_…").replaceAll(/until \d\d:\d\d:\d\d, \d+ s from now/g, "until …").replaceAll(/\([^ ()]+, \d{4}-[^)]*Z\)/g, "(you, …)").replaceAll(/[\d.]+ MB/g, "… MB"));
+  .replaceAll(/session s_[^)]*\)/g, "session s_…)").replaceAll(/s_[a-z2-7]{16}/g, "s_…").replaceAll(/until \d\d:\d\d:\d\d, \d+ s from now/g, "until …").replaceAll(/\([^ ()]+, \d{4}-[^)]*Z\)/g, "(you, …)").replaceAll(/[\d.]+ [MG]B/g, "… MB"));
 function run(...args) {
   const done = spawnSync(writ, args, { env, encoding: "utf8" });
   return { ...done, text: (done.stdout + done.stderr.replace(/^asking .* …\n/, "")).trimEnd() };
