@@ -6,6 +6,7 @@ import (
 	"errors"
 	"go/ast"
 	"go/build/constraint"
+	"go/constant"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -16,6 +17,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -531,6 +533,7 @@ func TestOneDoor(t *testing.T) {
 			past = append(past, rel+"."+where)
 		}
 	}
+	patterns(t, pkgs)
 	slices.Sort(past)
 	if !slices.Equal(past, strangers) {
 		t.Errorf("the MCP library's client calls tools in %v, only %v may: nothing reaches a server but through the door", past, strangers)
@@ -600,6 +603,37 @@ func reaches(o types.Object, T types.Type, name string) bool {
 		return types.Implements(T, i) || types.Implements(types.NewPointer(T), i)
 	}
 	return false
+}
+
+// patterns checks that what text.Pattern compiles when it is first asked for can be
+// compiled. Of an expression that is made at run time a test that asks for it shows that.
+func patterns(t *testing.T, pkgs map[string]*checked) {
+	made := pkgs[module+"/internal/text"].types.Scope().Lookup("Pattern")
+	found := 0
+	for _, p := range pkgs {
+		for _, f := range p.files {
+			ast.Inspect(f, func(n ast.Node) bool {
+				c, ok := n.(*ast.CallExpr)
+				if !ok || len(c.Args) != 1 {
+					return true
+				}
+				name, ok := c.Fun.(*ast.Ident)
+				if s, is := c.Fun.(*ast.SelectorExpr); is {
+					name, ok = s.Sel, true
+				}
+				if expr := p.info.Types[c.Args[0]].Value; ok && p.info.Uses[name] == made && expr != nil {
+					found++
+					if _, err := regexp.Compile(constant.StringVal(expr)); err != nil {
+						t.Errorf("%s: %v", p.types.Path(), err)
+					}
+				}
+				return true
+			})
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d patterns were looked at", found)
+	}
 }
 
 type checked struct {
@@ -680,7 +714,7 @@ func typeCheck(t *testing.T) map[string]*checked {
 		return outside.Import(p)
 	})
 	for _, p := range ours {
-		c := &checked{info: &types.Info{Uses: map[*ast.Ident]types.Object{}}}
+		c := &checked{info: &types.Info{Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}}
 		for _, name := range p.GoFiles {
 			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 			if err != nil {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -123,6 +124,9 @@ func (r *reader) phrases(f strictyaml.Words) (out []string) {
 	return out
 }
 
+// mostNames bounds what of a collection is called otherwise: each name is held against all.
+const mostNames = 1000
+
 // called compiles what else users call the members of a collection (R6). One name is of
 // one member, and no member is called as another is written: else the user's word for the
 // one would vouch for the other.
@@ -131,8 +135,13 @@ func (r *reader) called(f *strictyaml.Map[strictyaml.Words]) map[string][]proven
 		return nil
 	}
 	of, out := map[string]string{}, map[string][]provenance.Alias{}
+	n := 0
 	for _, e := range f.Entries {
 		of[e.Key.Value] = e.Key.Value
+		if n += 1 + len(e.Value.Items); n > mostNames {
+			r.Fault(e.Key, "the members that are called otherwise and their names are more than "+strconv.Itoa(mostNames), "")
+			return nil
+		}
 	}
 	for _, e := range f.Entries {
 		if e.Value.Node.Kind == strictyaml.List && len(e.Value.Items) == 0 {

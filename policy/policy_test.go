@@ -437,3 +437,18 @@ grown:
 		t.Error("no policy lifts")
 	}
 }
+
+// TestManyNames: what of a collection is called otherwise is bounded.
+func TestManyNames(t *testing.T) {
+	for n, want := range map[int]int{mostNames / 2: 0, mostNames/2 + 1: 1} {
+		var b strings.Builder
+		b.WriteString("collections:\n  x:\n    called:\n")
+		for i := range n {
+			fmt.Fprintf(&b, "      m%d: [name %d]\n", i, i)
+		}
+		b.WriteString("tools: {}\n")
+		if _, faults := Parse("policy.yaml", []byte(b.String())); len(faults) != want {
+			t.Errorf("%d members: %v", n, faults)
+		}
+	}
+}

@@ -25,7 +25,8 @@ func Outright(text string, start, end int) bool {
 	return Means(text, start, end) && clauseEnds().MatchString(text[end:])
 }
 
-var clauseEnds = text.Pattern(`(?i)^["'”’)]*(?:[ \t]*(?:$|[\n.;!?])|,?[ \t]+(?:and|then|please|now|immediately|right away|thanks|thank you|for me|und|dann|bitte|jetzt|sofort|danke)(?:$|[^\pL\pN-]))`)
+var clauseEnds = text.Pattern(`(?i)^["'”’)]*(?:,?[ \t]+(?:please|now|immediately|right away|thanks|thank you|for me|bitte|jetzt|sofort|danke))*` +
+	`(?:[ \t]*(?:$|[\n.;!?])|,?[ \t]+(?:and|then|und|dann)(?:$|[^\pL\pN-]))`)
 
 // Refers reports the same of a phrase that orders nothing and says which things an order
 // is of, as "the same people as" does: it stands behind an article, anywhere in a clause

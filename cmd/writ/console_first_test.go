@@ -52,6 +52,11 @@ func TestReadmeFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, command := range []string{"go run ./cmd/writ serve ", "make test"} {
+		if !strings.Contains(string(b), "\n"+command) && !strings.Contains(string(b), "`"+command+"`") {
+			t.Errorf("README does not name %s", command)
+		}
+	}
 	var got []string
 	last := 0
 	for i, line := range strings.Split(string(b), "\n") {

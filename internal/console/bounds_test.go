@@ -77,7 +77,7 @@ func TestManyValues(t *testing.T) {
 		t.Error("where a value stands is not drawn")
 	}
 	// A search ends with its room, and with who asked.
-	seen := []sight{{1, 1, "x", []byte(`["` + strings.Repeat("x", 1<<20) + `"]`), nil}}
+	seen := []sight{{number: 1, n: 1, tool: "x", bytes: []byte(`["` + strings.Repeat("x", 1<<20) + `"]`)}}
 	var many []*wanted
 	for range 2 * maxSearch >> 20 {
 		many = append(many, wants([]byte(`"yyy"`), 2))

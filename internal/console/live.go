@@ -538,7 +538,6 @@ func (c *Console) events(x *request) error {
 		if err != nil {
 			return err
 		}
-		out.SetWriteDeadline(time.Now().Add(30 * time.Second))
 		where := ""
 		if id >= 0 {
 			where = fmt.Sprintf("id: %d\n", id)

@@ -131,7 +131,7 @@ func (c *Console) session(x *request) error {
 				if d := called[audit.DecisionOf(rec)]; d != nil {
 					tool = d.Tool
 				}
-				seen = append(seen, sight{story.EvidenceOf(rec), it.N, tool, b, nil})
+				seen = append(seen, sight{number: story.EvidenceOf(rec), n: it.N, tool: tool, bytes: b})
 			}
 			continue // it is told with its call
 		}
@@ -244,11 +244,10 @@ func (s *search) of(ctx context.Context, session string, before uint64) sights {
 	head = min(head, before-1)
 	room, got, calls := min(s.read, maxSought), map[uint64]*sight{}, map[uint64]*audit.Record{}
 	all := err == nil
-	for span := uint64(8); all && head > 0; span *= 8 {
-		from := uint64(1)
-		if head > span {
-			from = head - span + 1
-		}
+	for left, span := uint64(maxLooked), uint64(8); all && head > 0 && left > 0; span *= 8 {
+		n := min(span, left, head)
+		from := head - n + 1
+		left -= n
 		for it, err := range s.c.o.Log.Read(ctx, session, from) {
 			if err == nil && it.N > head {
 				break
@@ -266,19 +265,17 @@ func (s *search) of(ctx context.Context, session string, before uint64) sights {
 			if rec.Kind == audit.KindDecision {
 				calls[it.N] = rec
 			} else if b, kept := it.Value("result"); kept && rec.Kind == audit.KindResult {
-				got[it.N] = &sight{number: story.EvidenceOf(rec), n: it.N, bytes: b, call: calls[audit.DecisionOf(rec)]}
+				got[it.N] = &sight{number: story.EvidenceOf(rec), n: it.N, bytes: b, of: audit.DecisionOf(rec)}
 			}
 		}
-		if from == 1 || span >= maxLooked {
-			all = all && from == 1
-			break
-		}
+		head = from - 1 // what is before that
 	}
-	out := sights{all: all}
+	out := sights{all: all && head == 0 && room >= 0}
 	for _, n := range slices.Sorted(maps.Keys(got)) {
-		if got[n].call != nil {
-			d, _ := story.Of(got[n].call)
-			got[n].tool = d.Tool
+		if g := got[n]; calls[g.of] != nil {
+			g.call = calls[g.of]
+			d, _ := story.Of(g.call)
+			g.tool = d.Tool
 		}
 		out.seen = append(out.seen, *got[n])
 	}
@@ -320,7 +317,8 @@ type sight struct {
 	n      uint64
 	tool   string
 	bytes  []byte
-	call   *audit.Record // its decision, nil where nobody asks for that
+	of     uint64        // the number of its decision
+	call   *audit.Record // which is nil where nobody asks for that, or it was not read
 }
 
 // graph is the picture: what was seen left, what was done right, and a line from each

@@ -203,7 +203,8 @@ func TestD01HalfBodies(t *testing.T) {
 // TestD01SlowBodyEnds: the connection of a body that did not come in time ends with its
 // answer. What is left of the body is not waited for.
 func TestD01SlowBodyEnds(t *testing.T) {
-	c, err := net.Dial("tcp", serveHTTP(t, newFake(), Options{BodyTimeout: time.Millisecond}))
+	addr, _ := servePaced(t, newFake(), Options{}, pace{sends: time.Millisecond, rest: time.Second, piece: hangs})
+	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,10 +41,8 @@ type Options struct {
 	MaxOpen, MaxStreams, MaxConns int
 	// MaxBodies bounds the bodies that are being read, of all clients; 64 if 0.
 	MaxBodies int
-	// BodyTimeout bounds the reading of a body, WriteTimeout one write to a
-	// client; 30 s each if 0. KeepAlive is the time between comments on a
-	// silent stream; 25 s if 0.
-	BodyTimeout, WriteTimeout, KeepAlive time.Duration
+	// KeepAlive is the time between comments on a silent stream; 25 s if 0.
+	KeepAlive time.Duration
 	// Patience bounds the wait for a person's answer; 10 minutes if 0.
 	Patience time.Duration
 	// Resume is how long an answer waits for a client that went away; 5 minutes
@@ -78,8 +76,6 @@ func (o *Options) fill() {
 	num(&o.MaxStreams, 128)
 	num(&o.MaxConns, 1000)
 	num(&o.MaxBodies, 64)
-	def(&o.BodyTimeout, 30*time.Second)
-	def(&o.WriteTimeout, 30*time.Second)
 	def(&o.KeepAlive, 25*time.Second)
 	def(&o.Patience, 10*time.Minute)
 	def(&o.Resume, 5*time.Minute)
@@ -215,7 +211,6 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if bad := x.serve(); bad != nil {
 		h.refuse(w, r, x.principal, x.session, x.id, bad)
 	}
-	http.NewResponseController(w).SetWriteDeadline(time.Time{})
 }
 
 // refuse answers with a JSON-RPC error as the body, whatever was refused.
@@ -230,12 +225,11 @@ func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, principal string, 
 	if bad.status == 429 || bad.status == 503 {
 		w.Header().Set("Retry-After", "1")
 	}
-	h.writeJSON(w, bad.status, rpc.ErrorResponse(id, bad.err))
+	writeJSON(w, bad.status, rpc.ErrorResponse(id, bad.err))
 }
 
-func (h *HTTP) writeJSON(w http.ResponseWriter, status int, body []byte) {
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.o.WriteTimeout))
 	w.WriteHeader(status)
 	w.Write(body)
 }
@@ -365,14 +359,9 @@ func (x *exchange) post(stated bool) *refused {
 		return noClosing
 	}
 	defer h.work.Done()
-	rc := http.NewResponseController(x.w)
-	rc.SetReadDeadline(time.Now().Add(h.o.BodyTimeout))
-	sent := h.bodies.begin(rc, h.o.MaxBodies)
+	sent := h.bodies.begin(http.NewResponseController(x.w), h.o.MaxBodies)
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, int64(h.o.Limits.Bytes)))
 	late := h.bodies.end(sent)
-	if err == nil { // else nothing more of it is waited for
-		rc.SetReadDeadline(time.Time{})
-	}
 	var large *http.MaxBytesError
 	switch {
 	case err != nil && late:
@@ -456,7 +445,7 @@ func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused 
 	var tick <-chan time.Time // from the first event on: nothing keeps a single answer alive
 	start := func() (err error) {
 		if out == nil {
-			out, err = startSSE(x.w, x.h.o.WriteTimeout)
+			out, err = startSSE(x.w)
 			tick = time.Tick(x.h.o.KeepAlive)
 		}
 		return err
@@ -468,7 +457,7 @@ func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused 
 		m, n, alone, status, wait := s.next(reader)
 		switch {
 		case m != nil && alone && out == nil && x.json:
-			x.h.writeJSON(x.w, status, m)
+			writeJSON(x.w, status, m)
 			s.sent(reader, n, false)
 			return nil
 		case m != nil:
@@ -503,7 +492,7 @@ func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused 
 // the client no longer waits for one.
 func (x *exchange) emptyEnd() {
 	if x.sse {
-		startSSE(x.w, x.h.o.WriteTimeout)
+		startSSE(x.w)
 		return
 	}
 	x.w.WriteHeader(http.StatusNoContent)

@@ -30,9 +30,14 @@ func serveHTTP(t testing.TB, f *fake, o Options) (addr string) {
 
 func serveHandler(t testing.TB, f *fake, o Options) (string, *HTTP) {
 	t.Helper()
+	return servePaced(t, f, o, unhurried)
+}
+
+func servePaced(t testing.TB, f *fake, o Options, p pace) (string, *HTTP) {
+	t.Helper()
 	o.Refused = f.hook
 	h := NewHTTP(f, o)
-	s := &httptest.Server{Config: NewServer(h)}
+	s := &httptest.Server{Config: newServer(h, newSockets(maxSockets, spareSockets), p)}
 	var err error
 	if s.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)

@@ -120,7 +120,7 @@ func (x *exchange) listen(m rpc.Message) *refused {
 	granted, unsubscribe := h.router.Subscribe(x.r.Context(), l, x.deliver(q, want))
 	defer unsubscribe()
 	granted = granted.within(want)
-	out, err := startSSE(x.w, h.o.WriteTimeout)
+	out, err := startSSE(x.w)
 	if err != nil || out.event("", acknowledgement(m.ID, granted)) != nil {
 		return nil
 	}

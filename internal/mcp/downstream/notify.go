@@ -77,7 +77,7 @@ func (x *exchange) get() *refused {
 	l := Listener{Principal: x.principal, Session: c.session, Era: Legacy, Version: c.hello.version, Filter: f}
 	_, unsubscribe := h.router.Subscribe(x.r.Context(), l, x.deliver(q, f))
 	defer unsubscribe()
-	out, err := startSSE(x.w, h.o.WriteTimeout)
+	out, err := startSSE(x.w)
 	if err != nil {
 		return nil
 	}

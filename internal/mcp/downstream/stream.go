@@ -9,7 +9,6 @@ import (
 	"encoding/binary"
 	"net/http"
 	"sync"
-	"time"
 )
 
 // Bounds of one answer's stream.
@@ -232,20 +231,18 @@ func parseEventID(key []byte, conn, id string) (stream [16]byte, number int, ok 
 
 // sse writes one event stream.
 type sse struct {
-	w     http.ResponseWriter
-	rc    *http.ResponseController
-	limit time.Duration // for one write
+	w  http.ResponseWriter
+	rc *http.ResponseController
 }
 
 // startSSE sends the header fields and a comment, so that no proxy holds the
 // stream back.
-func startSSE(w http.ResponseWriter, limit time.Duration) (*sse, error) {
+func startSSE(w http.ResponseWriter) (*sse, error) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	e := &sse{w, http.NewResponseController(w), limit}
-	e.rc.SetWriteDeadline(time.Now().Add(limit))
+	e := &sse{w, http.NewResponseController(w)}
 	w.WriteHeader(http.StatusOK)
 	return e, e.comment()
 }
@@ -263,7 +260,6 @@ func (e *sse) event(id string, message []byte) error {
 func (e *sse) comment() error { return e.put([]byte(":\n\n")) }
 
 func (e *sse) put(b []byte) error {
-	e.rc.SetWriteDeadline(time.Now().Add(e.limit))
 	if _, err := e.w.Write(b); err != nil {
 		return err
 	}

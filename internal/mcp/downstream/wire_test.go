@@ -117,7 +117,7 @@ func TestChunkedBodyOverTheLimit(t *testing.T) {
 // TestD01SlowBody: half a body is not waited for without end.
 func TestD01SlowBody(t *testing.T) {
 	f := newFake()
-	addr := serveHTTP(t, f, Options{BodyTimeout: time.Millisecond})
+	addr, _ := servePaced(t, f, Options{}, pace{sends: time.Millisecond, rest: time.Second, piece: hangs})
 	a := rawExchange(t, addr, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n{")
 	if r := f.takeRefused(); a.StatusCode != 408 || !a.Close || len(r) != 1 || r[0].Why != WhyBody {
 		t.Errorf("got %d, refused %v", a.StatusCode, r)
