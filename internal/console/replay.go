@@ -263,7 +263,8 @@ func (c *Console) judge(ctx context.Context, t *replay, in *login) {
 	}
 }
 
-// acted finds what calls acted on, and when and where they were made. Of a record that cannot be read, or was erased, nothing is told.
+// acted finds what calls acted on, and when and where they were made. Of a record that
+// cannot be read, or was erased, nothing is told.
 func (c *Console) acted(ctx context.Context, calls []Difference) {
 	rows := make([]*row, len(calls))
 	for i := range calls {

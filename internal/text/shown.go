@@ -47,9 +47,9 @@ func Gaps(s string) string {
 
 // Rows breaks a label of ours and a printable text that is not ours to rows of a
 // terminal, each behind the first with a bar: whatever somebody wrote, no row of it looks
-// like a line of ours. A row ends between words, but within one that is longer than a row. Of a character that is not ASCII it is not known how wide it is
-// shown; two columns are the most. It breaks nothing where so few columns are given that
-// there is no terminal.
+// like a line of ours. A row ends between words, but within one that is longer than a
+// row. Of a character that is not ASCII it is not known how wide it is shown; two columns
+// are the most. It breaks nothing where so few columns are given that there is no terminal.
 func Rows(label, text string, columns int) string {
 	const bar = "  | "
 	if columns < 2*len(bar) {
