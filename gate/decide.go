@@ -14,7 +14,7 @@ import (
 
 // Engine names the version of the rules in this package. It is part of every
 // decision's record: a replay under another engine is not a replay.
-const Engine = "writ-gate/16"
+const Engine = "writ-gate/17"
 
 // Decide says whether a call may be made. It depends on nothing but its input:
 // the same input gives the same decision, byte for byte. It only reads the
@@ -47,13 +47,14 @@ type judge struct {
 	leaves   []*leaf
 	lists    []*array
 	strict   bool
-	readable bool // the payload could be taken apart, so d.Traces is complete
-	hard     bool // refused in shadow mode too
-	mended   bool // args are not those that came: nulls are left out, defaults put in
-	noTarget bool // R29: selectors are judged as targets
-	composes bool // it carries a free text (R14)
-	kept     kept // a person allowed it from now on
-	lifted   bool // places that rest on lines do not count (R38): what would pass if these were in force
+	readable bool             // the payload could be taken apart, so d.Traces is complete
+	hard     bool             // refused in shadow mode too
+	mended   bool             // args are not those that came: nulls and defaults are left out, defaults put in
+	less     strictjson.Value // the arguments without what only says a default, where that is judged
+	noTarget bool             // R29: selectors are judged as targets
+	composes bool             // it carries a free text (R14)
+	kept     kept             // a person allowed it from now on
+	lifted   bool             // places that rest on lines do not count (R38): what would pass if these were in force
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
 	replaced                           map[string][]byte  // R17 normalise, by pointer
@@ -66,7 +67,11 @@ type judge struct {
 }
 
 func (j *judge) run() {
-	named, invalid, ok := j.again(j.in.Reading)
+	var named, invalid []writ.Failure
+	ok := false
+	if !j.less.Exists() {
+		named, invalid, ok = j.again(j.in.Reading)
+	}
 	if !ok {
 		if named, invalid, ok = j.open(); !ok {
 			return
@@ -81,6 +86,12 @@ func (j *judge) run() {
 		} else {
 			j.forms()
 			j.judgeLeaves()
+			if less, ok := j.leaveOut(); ok {
+				*j = begin(j.in)
+				j.less = less
+				j.run()
+				return
+			}
 			j.acts()
 			j.causes()
 		}
@@ -177,6 +188,9 @@ func (j *judge) open() (named, invalid []writ.Failure, ok bool) {
 		j.hard = true // what cannot be read can be neither labelled nor forwarded
 		j.refuse(first(named, payload))
 		return nil, nil, false
+	}
+	if j.less.Exists() {
+		j.args, j.mended = j.less, true
 	}
 	j.effectAndRules()
 	if invalid = j.validate(); len(invalid) > 0 {
@@ -429,6 +443,26 @@ func (j *judge) mend(invalid []writ.Failure) []writ.Failure {
 	j.args, j.mended = args, true
 	j.effectAndRules() // a case may have been named by one
 	return nil
+}
+
+// leaveOut returns the arguments without those for which nothing vouches and which say no
+// more than leaving them out (R7): clients write them for that. A server that takes one for
+// something else is not told of it, for what is judged is what is sent. What says which case
+// the call is stays.
+func (j *judge) leaveOut() (less strictjson.Value, ok bool) {
+	if j.strict || j.in.Call.Method != policy.CallTool {
+		return less, false
+	}
+	less = j.args
+	for _, l := range j.leaves {
+		if l.failed == "" || l.answer || j.contract != nil && len(j.contract.CaseAt) > 0 && j.contract.CaseAt[0] == l.path[0] {
+			continue
+		}
+		if name := l.path[0]; j.d.Tool.Schema().Idle(name, less.Get(name)) {
+			less, ok = strictjson.Of(strictjson.Delete(less.Raw(), name)), true
+		}
+	}
+	return less, ok && len(j.d.Tool.ValidateArguments(less)) == 0
 }
 
 // closed is what stands against the act whatever its arguments rest on: a

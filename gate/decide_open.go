@@ -46,6 +46,10 @@ func (j *judge) composed(texts []*leaf) {
 	readers, reason, follows, copied := j.readers()
 	all := texts
 	texts = slices.DeleteFunc(slices.Clone(texts), func(l *leaf) bool {
+		if l.isText && l.empty { // it tells nobody anything
+			l.founded, l.shut = founded{rule_: "open", label: writ.Model}, false
+			return true
+		}
 		// The user's own words, or what a tool said, to whom he named.
 		return j.vouch(l) == "" && (reason == "" || !j.anyReader() || copied && j.dictated(l))
 	})

@@ -124,7 +124,7 @@ func (l *Ledger) byPart(q Query) (Quote, bool) {
 			continue
 		}
 		if k, ok := l.keyOf(found[0].typ, q.Value); ok && k.mark() == found[0].mark {
-			return Quote{l.LatestTurn(), p.at.start, p.at.end}, true
+			return Quote{l.turns[len(l.turns)-1].Evidence, p.at.start, p.at.end}, true
 		}
 	}
 	return Quote{}, false

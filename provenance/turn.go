@@ -104,6 +104,12 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 		return ErrFull
 	}
 	l.events++
+	l.latest = p.Evidence
+	l.typed += len(p.Text)
+	l.store.bytes += int64(len(p.Text)) * turnCost
+	if len(l.turns) > 0 && !l.since && Assents(p.own.text) {
+		return nil
+	}
 	l.turns = append(l.turns, p.turn)
 	if l.since {
 		clear(l.ranks) // what was the largest may be so no more (R9)
@@ -117,8 +123,6 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	}
 	l.index(&p.turn)
 	l.begin()
-	l.typed += len(p.Text)
-	l.store.bytes += int64(len(p.Text)) * turnCost
 	return nil
 }
 
@@ -126,7 +130,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 // and the memory they took stay taken.
 func (l *Ledger) LapseTurns() {
 	l.events++
-	l.turns, l.parts = nil, nil
+	l.turns, l.parts, l.latest = nil, nil, 0
 	clear(l.moments)
 	clear(l.begun)
 }
@@ -134,13 +138,9 @@ func (l *Ledger) LapseTurns() {
 // Turns returns how many turns vouch.
 func (l *Ledger) Turns() int { return len(l.turns) }
 
-// LatestTurn returns the evidence of the user's latest turn that vouches, 0 for none.
-func (l *Ledger) LatestTurn() uint32 {
-	if len(l.turns) == 0 {
-		return 0
-	}
-	return l.turns[len(l.turns)-1].Evidence
-}
+// LatestTurn returns the evidence of the user's latest turn that did not lapse, 0 for
+// none; one that only agreed is one.
+func (l *Ledger) LatestTurn() uint32 { return l.latest }
 
 // Quote is where a value stands in a turn: the bytes [Start, End) of its text.
 type Quote struct {

@@ -212,8 +212,8 @@ func isDigest(text string, d [32]byte) bool {
 }
 
 // mended makes of the arguments what a transformed call was sent with, as far as the
-// schema has it so: without members that were null and need not be there, and with the
-// defaults of members that were missing.
+// schema has it so: without members that need not be there and were null or their
+// empty default, and with the defaults of members that were missing.
 func (c *call) mended() {
 	if c.Record.Status != writ.Transformed || c.method != policy.CallTool {
 		return
@@ -225,7 +225,8 @@ func (c *call) mended() {
 		}
 	}
 	for name, v := range c.args.Members() {
-		if v.Kind() == strictjson.Null && !slices.Contains(traced, name) && !c.schema.Requires(name) {
+		idle := v.Kind() == strictjson.Null && !c.schema.Requires(name) || c.schema.Idle(name, v)
+		if idle && !slices.Contains(traced, name) {
 			c.args = strictjson.Of(strictjson.Delete(c.args.Raw(), name))
 		}
 	}

@@ -240,6 +240,7 @@ func TestReferenceModel(t *testing.T) {
 		required := []string{}
 		if name == "put" {
 			properties["kind"] = map[string]any{"enum": []string{"red", "green"}, "default": "red"}
+			properties["mail"] = map[string]any{"default": ""}
 			required = append(required, "kind")
 		}
 		def := map[string]any{"name": name, "inputSchema": map[string]any{"type": "object", "properties": properties, "required": required}}
@@ -267,7 +268,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "user:within", "b/pair", "n/append", "after a yes", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "user:within", "b/pair", "n/append", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -280,6 +281,10 @@ func TestReferenceModel(t *testing.T) {
 // step is one event of a session: a turn, or a call and its result.
 func (w *world) step(rules map[string]int, first bool) {
 	if w.IntN(5) == 0 {
+		if w.IntN(5) == 0 {
+			w.say("Yes, go ahead.")
+			return
+		}
 		text := w.pick(worldWords)
 		for range w.IntN(2) {
 			text += " " + w.pick(worldWords)
@@ -396,6 +401,15 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		sent := call.Arguments
 		if name == "put" && !sent.Get("kind").Exists() { // its schema's default
 			sent = strictjson.Of(sent.With(strictjson.Member{Name: "kind", Value: []byte(`"red"`)}))
+		}
+		if mail, is := sent.Get("mail").Text(); name == "put" && is && mail == "" { // its schema's default, which may go
+			i := slices.IndexFunc(rec.Traces, func(t gate.Trace) bool { return t.Pointer == "/mail" })
+			if i < 0 {
+				sent = strictjson.Of(strictjson.Delete(sent.Raw(), "mail"))
+				rules["left out"]++
+			} else if rec.Traces[i].Rule == "" && rec.Reason != writ.PolicyPointerClosed && rec.Reason != writ.PolicySessionClosed {
+				w.t.Errorf("a default that nothing vouches for was judged\n%s", d.Record())
+			}
 		}
 		found := w.told.somehow(call, sent)
 		if d.Allowed() != found {

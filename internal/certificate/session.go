@@ -79,6 +79,7 @@ type Session struct {
 	key       [32]byte
 	mac       hash.Hash // by the key, once it was needed
 	turns     []turn
+	latest    uint32 // the evidence of the last turn that did not lapse, one that only agrees too
 	approvals []Approval
 	calls     map[uint64]*call      // without a result yet
 	texts     map[string]writ.Label // the texts that calls sent below system, and the lowest label of each
@@ -129,14 +130,18 @@ func wrong(l *leaf, format string, args ...any) error {
 
 // Turn adds what the user typed. Its text is evidence from now on.
 func (s *Session) Turn(evidence uint32, text string, at time.Time) {
-	s.since = false
+	s.latest = evidence
 	t := turn{evidence: evidence, text: text, own: provenance.OwnText(text), at: at, acts: s.acts}
+	if len(s.turns) > 0 && !s.since && provenance.Assents(t.own) {
+		return // he goes on with what he said before
+	}
+	s.since = false
 	t.parts = t.saidParts()
 	s.turns = append(s.turns, t)
 }
 
 // Lapse says that the turns so far vouch for nothing any more.
-func (s *Session) Lapse() { s.turns = nil }
+func (s *Session) Lapse() { s.turns, s.latest = nil, 0 }
 
 // Approve adds a person's answer.
 func (s *Session) Approve(a Approval) { s.approvals = append(s.approvals, a) }

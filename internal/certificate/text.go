@@ -64,6 +64,9 @@ func (s *Session) rooted(c *call) bool {
 // composed checks a free text (R14): somebody whom the user or the operator named reads
 // it, no secret was told, and each atom of it stands in the evidence.
 func (s *Session) composed(c *call, l *leaf) string {
+	if text, is := l.value.Text(); is && text == "" && l.Rule == "open" && len(l.Evidence) == 0 {
+		return "" // nobody is told anything
+	}
 	operators, named := true, false
 	for _, r := range c.leaves {
 		if !r.names() || r.answer || empty(r.value) {

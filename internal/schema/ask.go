@@ -303,6 +303,17 @@ func hasEnum(schemas []*js.Schema) bool {
 	})
 }
 
+// Idle reports whether a value of a member says no more than leaving it out: the schema
+// does not demand it, and its default is that very value, which is empty: null, false, "",
+// [] or {}. Of any other default a server may do something else (0034).
+func (s *Schema) Idle(name string, v strictjson.Value) bool {
+	switch given := s.Default(name); string(given.Raw()) {
+	case "null", "false", `""`, "[]", "{}":
+		return !s.Requires(name) && Equal(v, given)
+	}
+	return false
+}
+
 // Equal reports whether two texts are one value: of the same type, numbers by
 // exact value.
 func Equal(a, b strictjson.Value) bool {

@@ -232,6 +232,20 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("beside $ref of an old draft: %s", got.Raw())
 		}
 	}
+	for _, c := range []struct {
+		name, value string
+		idle        bool
+	}{
+		{"nothing", "null", true}, {"empty", "[ ]", true}, {"once", "false", true}, {"once", "true", false}, {"nothing", `""`, false},
+		{"empty", "[0]", false}, {"same", "10", false}, {"absent", "null", false},
+	} {
+		if got := s.Idle(c.name, strictjson.Of([]byte(c.value))); got != c.idle {
+			t.Errorf("%s of %s says nothing: %v", c.name, c.value, got)
+		}
+	}
+	if demanded := mustSchema(t, `{"required": ["a"], "properties": {"a": {"default": null}}}`); demanded.Idle("a", strictjson.Of([]byte("null"))) {
+		t.Error("what is demanded says something")
+	}
 	for path, want := range map[string]bool{"": true, "/o": true, "/absent": false, "/in/x": true, "/in/y": false, "/ref/a": false} {
 		tokens, _ := strictjson.ParsePointer(path)
 		if s.Knows(tokens) != want {
