@@ -89,6 +89,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			r.adaptive(tr, trials, os)
 			tell(tr.name)
 		}
+		if r.Habits = habitually(ctx, suites); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		tell("habits")
 	}
 	r.finish()
 	return r, nil

@@ -64,6 +64,13 @@ func (r *Report) Markdown(out io.Writer) error {
 			fmt.Fprintf(w, "- %s: %s\n", t.name, t.does)
 		}
 	}
+	if r.Adaptive {
+		w.WriteString("\n## The same work, done otherwise\n\nOf the tasks that pass as they were recorded, without a person.\n\n")
+		head("what is otherwise", "untouched")
+		for i, h := range r.Habits {
+			row(h.Name+": "+habits[i].does, h.Tasks)
+		}
+	}
 	w.WriteString("\n## What was refused of tasks nobody attacked\n\n")
 	head("suite", "rule", "reason", "argument", "times")
 	for _, x := range r.Wrong {

@@ -105,6 +105,12 @@ func TestControls(t *testing.T) {
 			t.Errorf("%s: ask for all passes %v, asks %d", b.Suite, g.All, g.Asks)
 		}
 	}
+	for _, h := range r.Habits {
+		bare := h.Name == "all arguments" || h.Name == "empty lists" // the own corpus has no optional ones
+		if h.Tasks.N == 0 && !bare || h.Tasks.K != h.Tasks.N {
+			t.Errorf("%s: %v, and not %v", h.Name, h.Tasks, h.Which)
+		}
+	}
 	made := map[string]bool{}
 	for _, a := range r.Transforms {
 		made[a.Set] = true

@@ -26,6 +26,7 @@ type Report struct {
 	Benign     []Benign `json:"benign"`
 	Attacks    []Attack `json:"attacks"`
 	Transforms []Attack `json:"transforms,omitempty"`
+	Habits     []Habit  `json:"habits,omitempty"`
 	Wrong      []Wrong  `json:"wrong"`
 }
 
@@ -215,6 +216,9 @@ func (r *Report) finish() {
 				x.finish()
 			}
 		}
+	}
+	for i := range r.Habits {
+		r.Habits[i].Tasks.finish()
 	}
 	for _, a := range slices.Concat(r.Attacks, r.Transforms) {
 		for _, l := range a.Gates {
