@@ -23,13 +23,16 @@ type said struct {
 	amounts []money.Amount
 }
 
+// words are the user's own, with a word that means nothing for all else.
+func (t *turn) words() string { return strings.ReplaceAll(t.own.text, "\x00", "|") }
+
 // say reads a turn. What is not the user's own stands between his words like a word
 // that means nothing. The numbers of days and clocks are no amounts.
 func (t *turn) say() (s said) {
 	if len(t.Text) > maxSaid {
 		return s
 	}
-	words := strings.ReplaceAll(t.own.text, "\x00", "|")
+	words := t.words()
 	s.days = calendar.Read(words, t.Time)
 	s.amounts = slices.DeleteFunc(money.Read(words), func(a money.Amount) bool {
 		return slices.ContainsFunc(s.days, func(d calendar.Reading) bool {
@@ -48,15 +51,54 @@ type moment struct {
 	zoned     bool
 }
 
-// index files what a turn names, over what earlier turns named.
-func (l *Ledger) index(t *turn) {
+// joinedTurns bounds how many turns are read as one text.
+const joinedTurns = 4
+
+// index files what the latest turn names, over what earlier turns named, and then what it
+// names together with those before it, as if they were one text: "book a table for Friday",
+// and to the next question "at 7 pm" (R10). They are of one day, for which all of them
+// count, and no act was made between them: what is said behind one is of another matter.
+func (l *Ledger) index() {
+	last := len(l.turns) - 1
+	t := &l.turns[last]
 	_, zone := t.Time.Zone()
+	l.zones[zone] = true
+	l.file(t.said.days, l.turns[last:], []int{0})
+	first := last
+	for first > 0 && last-first+1 < joinedTurns && l.turns[first-1].acts == t.acts && sameDay(l.turns[first-1].Time, t.Time) {
+		first--
+	}
+	words, from := "", []int{}
+	for i := first; i <= last; i++ {
+		from = append(from, len(words))
+		words += l.turns[i].words() + "\n"
+	}
+	if own := from[last-first]; len(t.said.days) > 0 && own > 0 && len(words) <= maxSaid {
+		l.file(slices.DeleteFunc(calendar.Read(words, t.Time), func(r calendar.Reading) bool {
+			return r.At[0].Start >= own || r.At[len(r.At)-1].Start < own
+		}), l.turns[first:], from)
+	}
+}
+
+func sameDay(a, b time.Time) bool {
+	const day = time.DateOnly + "Z07:00"
+	return a.Format(day) == b.Format(day)
+}
+
+// file files the candidates of what turns name that begin at places of one text.
+func (l *Ledger) file(days []calendar.Reading, turns []turn, from []int) {
+	now := turns[len(turns)-1].Time
+	_, zone := now.Zone()
 	for _, kind := range []calendar.Kind{calendar.Date, calendar.Clock, calendar.Instant} {
-		for _, c := range calendar.Candidates(t.said.days, kind) {
-			r, _ := calendar.Holds(c, t.said.days, t.Time.Location())
+		for _, c := range calendar.Candidates(days, kind) {
+			r, _ := calendar.Holds(c, days, now.Location())
 			at := make([]Quote, len(r.At))
 			for i, p := range r.At {
-				at[i] = Quote{t.Evidence, p.Start, p.End}
+				n := len(from) - 1
+				for from[n] > p.Start {
+					n--
+				}
+				at[i] = Quote{turns[n].Evidence, p.Start - from[n], p.End - from[n]}
 			}
 			l.moments[moment{kind: kind, candidate: c}] = at
 			if kind == calendar.Instant {
@@ -64,7 +106,6 @@ func (l *Ledger) index(t *turn) {
 			}
 		}
 	}
-	l.zones[zone] = true
 }
 
 // SaidTime reports whether the user named the day or time that a value is, in the
@@ -81,7 +122,7 @@ func (l *Ledger) SaidTime(v strictjson.Value) (at []Quote, ok bool) {
 		if zoned {
 			m.zone, m.zoned = zone, true
 		}
-		if found, is := l.moments[m]; is && (!ok || found[0].Evidence > at[0].Evidence) {
+		if found, is := l.moments[m]; is && (!ok || found[len(found)-1].Evidence > at[len(at)-1].Evidence) {
 			at, ok = found, true
 		}
 	}

@@ -52,6 +52,7 @@ type turn struct {
 	own    reading // with everything else blotted out
 	quoted reading // what is not his own
 	said   said
+	acts   uint64 // that were made before it
 }
 
 // PrepareTurn reads a turn and changes nothing. It returns ErrTurn or ErrFull
@@ -110,6 +111,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	if len(l.turns) > 0 && !l.since && Assents(p.own.text) {
 		return nil
 	}
+	p.acts = l.acts
 	l.turns = append(l.turns, p.turn)
 	if l.since {
 		clear(l.ranks) // what was the largest may be so no more (R9)
@@ -121,7 +123,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 			l.parts = append(l.parts, parted{partSaid: said})
 		}
 	}
-	l.index(&p.turn)
+	l.index()
 	l.begin()
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/calendar"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
@@ -60,6 +61,7 @@ tools:
   b/pair: { effect: write, args: { /old/*: { role: selector, collection: row }, /new/*: { role: selector, collection: part, of: /old/*, by: brand } } }
   b/use: { effect: write, args: { /code: { role: selector, collection: code } } }
   b/settle: { effect: write, args: { /sum: { role: amount, type: decimal, from: [said_by: a/mails#/mails/*/from] } } }
+  b/when: { effect: write, no_args: allow, args: { /at: { role: time } } }
   b/copy: { effect: write, args: { /part: { role: target, from: [{ of_named: 'a/rows#/rows/*/parts/*', phrases: [same parts as] }] } } }
   b/enrol: { effect: write, args: { /user: { role: target, collection: user, from: [user], makes: true } } }
   b/jot: { effect: write, args: { /user: { role: target, collection: user, from: [output] }, /note: { role: content, content: local } } }
@@ -93,7 +95,7 @@ const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", write
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
 }
 
@@ -115,6 +117,8 @@ var (
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example",
 		"user=13", "(user='bobby')", "x=carol-long", "a=b=123456", "'bobby'", "ask Caro", "ask Caro Bob", "'the chief'", "user the chief", "user=bobby src=13", `m="a b" user='bobby'`}
+	worldDays    = []string{"on 2027-01-15", "on 2027-01-15", "tomorrow", "at 19:00", "at 19:00", "from 19:00", "for two hours", "at 7 pm or 8 pm", "> at 19:00"}
+	worldTimes   = []string{`"2027-01-15"`, `"2027-01-15T19:00:00"`, `"2027-01-15T21:00:00"`, `"19:00"`, `"21:00"`, `"2027-01-15T20:00:00"`}
 	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`, `"part-4"`, `"part-5"`}
 	worldBrands  = []string{`"brand-a"`, `"brand-b"`, `"brand-c"`}
 	worldCodes   = []string{`"481516"`, `"code-2342"`}
@@ -203,6 +207,8 @@ func (w *world) value(name string) string {
 		return "[" + list + "]"
 	case "code":
 		return w.pick(worldCodes)
+	case "at":
+		return w.pick(worldTimes)
 	case "sum":
 		return w.pick([]string{`7`, `8.50`, `"7"`})
 	case "owner", "repo":
@@ -268,7 +274,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:composite", "user:within", "b/pair", "n/append", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:composite", "user:within", "b/pair", "n/append", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -319,13 +325,18 @@ func (w *world) step(rules map[string]int, first bool) {
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
+			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	if tool == "a/rows" && w.IntN(4) == 0 {
 		tool = "a/doc"
 	}
 	_, name, _ := strings.Cut(tool, "/")
+	if name == "when" {
+		for range w.IntN(3) {
+			w.say(w.pick(worldDays))
+		}
+	}
 	if name == "copy" && len(w.shown["part"]) > 0 && w.IntN(4) > 0 {
 		w.say(w.pick([]string{"same parts as 'Blue lamp'", "same parts as 'Blue lamp'", "same parts as 'Blue lamp' on 2027-01-15", "same parts as 'bobby'"}))
 	}
@@ -618,6 +629,32 @@ func (s *Session) eachTrace(l *leaf, yield func(gate.Trace) bool) {
 			}
 			if p.rule == nil || p.typ != provenance.Untyped {
 				other = append(other, p.ref())
+			}
+		}
+	}
+	for i := range s.turns {
+		if l.role != policy.TimeRole {
+			break
+		}
+		for _, days := range [][]turn{s.turns[i : i+1], s.continued(&s.turns[i])} {
+			text, _ := l.value.Text()
+			words, begins := "", []int{}
+			for _, t := range days {
+				begins, words = append(begins, len(words)), words+strings.ReplaceAll(t.own, "\x00", "|")+"\n"
+			}
+			for _, r := range calendar.Read(words, s.turns[i].at) {
+				if _, is := calendar.Holds(text, []calendar.Reading{r}, s.turns[i].at.Location()); !is {
+					continue
+				}
+				var refs []gate.Ref
+				for _, p := range r.At {
+					n := len(begins) - 1
+					for begins[n] > p.Start {
+						n--
+					}
+					refs = append(refs, gate.Ref{Evidence: days[n].evidence, Tool: userTool, Start: p.Start - begins[n], End: p.End - begins[n], Label: writ.User})
+				}
+				add("user:time", writ.User, refs...)
 			}
 		}
 	}

@@ -57,22 +57,26 @@ const innerJSON = "\x00json" // no token of a pointer that a result can have has
 
 func lineToken(n int) string { return "\x00line " + strconv.Itoa(n) }
 
-// ref is how a trace names the place.
-func (p *place) ref() gate.Ref {
-	r := gate.Ref{Evidence: p.evidence, Tool: p.server + "/" + p.tool, Label: p.label}
-	outer := p.trail
+// parts are what a trace names the place by: the tokens of its pointer, those of the pointer
+// into the JSON of a text, and a line.
+func (p *place) parts() (outer, inner []string, line int) {
+	outer = p.trail
 	if i := slices.Index(p.trail, innerJSON); i >= 0 {
-		outer = p.trail[:i]
-		r.Inner = strictjson.Pointer(p.trail[i+1:])
+		outer, inner = p.trail[:i], p.trail[i+1:]
 	} else if n, ok := strings.CutPrefix(p.trail[len(p.trail)-1], "\x00line "); ok {
 		outer = p.trail[:len(p.trail)-1]
-		r.Line, _ = strconv.Atoi(n)
+		line, _ = strconv.Atoi(n)
 	}
 	if policy.Method(p.tool).Judged() {
 		outer = outer[1:]
 	}
-	r.Pointer = strictjson.Pointer(outer)
-	return r
+	return outer, inner, line
+}
+
+// ref is how a trace names the place.
+func (p *place) ref() gate.Ref {
+	outer, inner, line := p.parts()
+	return gate.Ref{Evidence: p.evidence, Tool: p.server + "/" + p.tool, Pointer: strictjson.Pointer(outer), Inner: strictjson.Pointer(inner), Line: line, Label: p.label}
 }
 
 // keys are what a place is found under: its exact value, its value as its type, and of

@@ -379,29 +379,67 @@ func (t *turn) days() []calendar.Reading {
 }
 
 // saidTime reports whether the references are the words by which the user named the day
-// or time that a value is, in the zone he said it in (R10).
+// or time that a value is, in the zone he said it in: of one turn, or of the last four up to
+// it, read as one text (R10).
 func (s *Session) saidTime(l *leaf) bool {
 	text, ok := l.value.Text()
-	if !ok || l.role != policy.TimeRole || len(l.Evidence) == 0 {
+	if !ok || l.role != policy.TimeRole || len(l.Evidence) == 0 || s.quoted(l) {
 		return false
 	}
-	t, _, ok := s.quote(l.Evidence[0])
+	t, _, ok := s.quote(l.Evidence[len(l.Evidence)-1])
 	if !ok {
 		return false
 	}
-	r, holds := calendar.Holds(text, t.days(), t.at.Location())
-	if begin, is := calendar.Begin(text); is && !holds && l.rule != nil && l.rule.EndsDay {
-		r, holds = calendar.Holds(begin, t.days(), t.at.Location())
+	turns, days, begins := []turn{*t}, t.days(), []int{0}
+	if l.Evidence[0].Evidence != t.evidence {
+		if turns = s.continued(t); len(days) == 0 {
+			return false
+		}
+		all := turn{at: t.at}
+		begins = nil
+		for _, of := range turns {
+			begins = append(begins, len(all.own))
+			all.own += of.own + "\n"
+		}
+		own := begins[len(begins)-1]
+		all.text = all.own
+		days = slices.DeleteFunc(all.days(), func(r calendar.Reading) bool {
+			late := func(p calendar.Piece) bool { return p.Start >= own }
+			return !slices.ContainsFunc(r.At, late) || !slices.ContainsFunc(r.At, func(p calendar.Piece) bool { return !late(p) })
+		})
 	}
-	if !holds || s.quoted(l) || len(r.At) != len(l.Evidence) {
+	r, holds := calendar.Holds(text, days, t.at.Location())
+	if begin, is := calendar.Begin(text); is && !holds && l.rule != nil && l.rule.EndsDay {
+		r, holds = calendar.Holds(begin, days, t.at.Location())
+	}
+	if !holds || len(r.At) != len(l.Evidence) {
 		return false
 	}
 	for i, e := range l.Evidence {
-		if _, _, quoted := s.quote(e); !quoted || e.Evidence != t.evidence || e.Start != r.At[i].Start || e.End != r.At[i].End {
+		n := slices.IndexFunc(turns, func(of turn) bool { return of.evidence == e.Evidence })
+		if _, _, quoted := s.quote(e); !quoted || n < 0 || e.Start != r.At[i].Start-begins[n] || e.End != r.At[i].End-begins[n] {
 			return false
 		}
 	}
 	return true
+}
+
+// continued are a turn and those before it that it goes on with: at most three, of its day,
+// with no act between them.
+func (s *Session) continued(t *turn) []turn {
+	n := slices.IndexFunc(s.turns, func(of turn) bool { return of.evidence == t.evidence })
+	year, month, day := t.at.Date()
+	_, zone := t.at.Zone()
+	first := n
+	for first > max(0, n-3) {
+		of := s.turns[first-1]
+		y, m, d := of.at.Date()
+		if _, z := of.at.Zone(); of.acts != t.acts || y != year || m != month || d != day || z != zone {
+			break
+		}
+		first--
+	}
+	return s.turns[first : n+1]
 }
 
 // number is an amount that the user named.

@@ -202,7 +202,15 @@ func (s *Session) unlabelled(e gate.Ref) (out []*place) {
 // at returns what stands where a reference says, worth the label it states. Only the
 // places of R38 may have taken something from that.
 func (s *Session) at(e gate.Ref) (out []*place) {
+	pointer, err := strictjson.ParsePointer(e.Pointer)
+	within, err2 := strictjson.ParsePointer(e.Inner)
+	if err != nil || err2 != nil {
+		return nil
+	}
 	for _, p := range s.places[e.Evidence] {
+		if outer, inner, line := p.parts(); line != e.Line || !slices.Equal(outer, pointer) || !slices.Equal(inner, within) {
+			continue // told without writing its pointer: a result has thousands of places
+		}
 		r := p.ref()
 		if r.Label > e.Label && p.lowered && (p.rule == nil || !p.rule.Authoritative) {
 			r.Label = e.Label
