@@ -79,6 +79,7 @@ type files struct {
 	memory   *config.Memory // nil for none
 	ask      config.Ask
 	metrics  config.Metrics
+	origin   string // where people elsewhere reach the console, "" for nowhere
 	otlp     config.OTLP
 	log      config.Log
 	stderr   io.Writer         // where what is for persons goes; nil is the process's own
@@ -116,6 +117,7 @@ type files struct {
 
 	console *console.Console   // of a gateway that serves one; nil for none
 	opens   bool               // it is opened in a browser at once
+	turned  *metrics.Family    // tokens that let nobody in there
 	callers *localdoor.Callers // who speaks MCP to it over HTTP; nil where nobody can
 	status  func(context.Context, *files) (*shownStatus, error)
 }
@@ -174,7 +176,7 @@ func (f *flags) readConfig() (*files, error) {
 		return nil, config.Invalid(err)
 	}
 	out.policy, out.shadow, out.asks, out.file, out.ask, out.caps, out.metrics = p, cfg.Shadow || f.shadow, cfg.Approvals, cfg.Policy, cfg.Ask, cfg.Caps(), cfg.Metrics
-	out.otlp, out.log = cfg.OTLP, cfg.Log
+	out.otlp, out.log, out.origin = cfg.OTLP, cfg.Log, cfg.Console.Origin
 	for _, s := range cfg.Servers {
 		if f.only == "" || f.only == s.Name {
 			out.servers = append(out.servers, s.Upstream())
@@ -216,7 +218,8 @@ func (f *flags) readConfig() (*files, error) {
 // newFiles returns the files of a state directory, which no tool may name: with
 // it this process, whose memory and environment hold what it holds.
 func newFiles(state string) *files {
-	o := &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: new(sync.Mutex), logins: logins(state)}
+	o := &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: new(sync.Mutex), logins: logins(state),
+		turned: metrics.Counter("writ_console_refused_total", "Tokens that let nobody in at the console's public address.")}
 	if dir := statedir.HeadsDir(state); dir != "" {
 		o.own(dir)
 	}

@@ -36,7 +36,8 @@ func clientAdd() *cobra.Command {
 			"sends it to `writ serve` as Authorization: Bearer TOKEN. Without a token a client is an agent.\n\n" +
 			"  agent     a principal of its own, and no more\n" +
 			"  person    what this client answers when it is asked (elicitation) is a person's answer, and\n" +
-			"            who has the token may say the user's words\n" +
+			"            who has the token may say the user's words, and sign in at the console where\n" +
+			"            that has a public address\n" +
 			"  operator  the same; its answers count as the operator's\n\n" +
 			"Register as a person's only a client that shows its questions to a person, whom no model, hook or\n" +
 			"script answers for, and keep the token where its agent's tools cannot read it: whoever has it is\n" +

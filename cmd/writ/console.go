@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -19,9 +20,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/console"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
@@ -130,7 +133,7 @@ func firstCalls(ran *cobra.Command) (try []console.Try) {
 }
 
 // openConsole makes the console of a gateway that listens there.
-func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struct{}, try []console.Try) error {
+func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struct{}, try []console.Try, log *slog.Logger) error {
 	own, err := consoleHost(o.state)
 	if err != nil {
 		return err
@@ -145,7 +148,17 @@ func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struc
 	hosts := []string{own, "localhost", "127.0.0.1", "[::1]"}
 	o.console = console.New(console.Options{
 		Log: o.store, Queue: o.queue, Elsewhere: &elsewhere{flags: &flags{state: o.state}, own: o.queue}, Host: net.JoinHostPort(own, port), By: account(), Ending: ending, Clock: time.Now, Try: try,
-		Trusted: func(r *http.Request) bool { return downstream.Trusted(r, hosts) },
+		Trusted: func(r *http.Request) bool {
+			if o.console.IsPublic(r) {
+				return downstream.Trusted(r, []string{r.Host}, true)
+			}
+			return downstream.Trusted(r, hosts, false)
+		},
+		Public: (&config.Console{Origin: o.origin}).Host(), Client: o.clientOf(log),
+		Worth: func(principal string) (label writ.Label, ok bool) {
+			_, label, ok = o.answersFor(principal)
+			return label, ok
+		},
 		Explain: func(ctx context.Context, session, n string, within uint64) (*story.Explained, error) {
 			return (&flags{state: o.state}).explained(ctx, o.store, o.state, session, n, within)
 		},
@@ -223,6 +236,46 @@ func (o *files) verified(ctx context.Context, progress func(done, of int64)) (fo
 	var b bytes.Buffer
 	rep.print(&b)
 	return strings.ReplaceAll(strings.TrimSpace(b.String()), "\n", "; "), rep.OK, nil
+}
+
+// aside leads who names the public host to the console, whatever he asks for: what else is
+// served here is for this machine.
+func (o *files) aside(local http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if o.console.IsPublic(r) {
+			o.console.ServeHTTP(w, r)
+			return
+		}
+		local.ServeHTTP(w, r)
+	})
+}
+
+// clientOf finds the client of a token that lets a person in. What lets nobody in is counted,
+// and logged at most once a second for each client whose it is, "" for nobody's.
+func (o *files) clientOf(log *slog.Logger) func(token string) (principal string, ok bool) {
+	type line struct {
+		at   time.Time
+		more int // that were not logged since
+	}
+	var mu sync.Mutex
+	lines := map[string]line{} // by the client; guarded by mu
+	return func(token string) (string, bool) {
+		c, known := clientsOf(o.state).Bearer([]string{"Bearer " + token})
+		if _, answers := c.Role.Answers(); known && answers {
+			return c.Principal(), true
+		}
+		o.turned.Add(1)
+		mu.Lock()
+		defer mu.Unlock()
+		last := lines[c.Name]
+		if time.Since(last.at) < time.Second {
+			lines[c.Name] = line{last.at, last.more + 1}
+			return "", false
+		}
+		log.Warn("a token let nobody in at the console's public address", "client", c.Name, "more", last.more)
+		lines[c.Name] = line{at: time.Now()}
+		return "", false
+	}
 }
 
 // besides serves the console where MCP is not.

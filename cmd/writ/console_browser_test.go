@@ -40,8 +40,8 @@ func protocol[P any](c cdp.Command[P, cdp.Empty], params P) step {
 	})
 }
 
-// newBrowser starts Chromium, or skips.
-func newBrowser(t *testing.T) *browser {
+// newBrowser starts Chromium with more flags than its own, or skips.
+func newBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("drives a browser")
@@ -54,6 +54,7 @@ func newBrowser(t *testing.T) *browser {
 	for _, flag := range []string{"no-sandbox", "disable-gpu", "disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "no-first-run"} {
 		o = append(o, chromedp.Flag(flag, true))
 	}
+	o = append(o, more...)
 	o = append(o, chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute))
 	all, cancel := chromedp.NewExecAllocator(t.Context(), o...)
 	ctx, end := chromedp.NewContext(all)

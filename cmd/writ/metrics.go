@@ -78,7 +78,7 @@ func (o *files) metricsPage(g *gateway.Gateway) http.Handler {
 		if failing.Add(0); o.retainer != nil && o.retainer.Status().Fault != "" {
 			failing.Add(1)
 		}
-		p.Show(stored, exported, failing)
+		p.Show(stored, exported, failing, o.turned)
 		w.Header().Set("Content-Type", metrics.ContentType)
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -33,7 +33,7 @@ func reloadCommand() *cobra.Command {
 			"old ones stay in force, and the faults are shown. A server that is new, or to be started\n" +
 			"otherwise, has to answer before anything changes; one that is no more ends after the calls that\n" +
 			"run there; the others keep running. Shadow, approvals, evidence_megabytes,\n" +
-			"metrics, otlp, log and the memory take a restart.",
+			"metrics, console, otlp, log and the memory take a restart.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			doors, err := f.doors(false)
 			if err != nil {
@@ -107,7 +107,7 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, e
 		same bool
 	}{{"shadow", next.shadow == o.shadow}, {"approvals", next.asks == o.asks}, {"evidence_megabytes", next.caps == o.caps}, {"memory", reflect.DeepEqual(next.memory, o.memory)}, {"host", reflect.DeepEqual(next.host, o.host)},
 		{"metrics", next.metrics.Listen == o.metrics.Listen && next.metrics.AnybodyMayRead == o.metrics.AnybodyMayRead},
-		{"otlp", next.otlp.Same(&o.otlp)}, {"log", next.log.Format == o.log.Format && next.log.Level == o.log.Level},
+		{"console", next.origin == o.origin}, {"otlp", next.otlp.Same(&o.otlp)}, {"log", next.log.Format == o.log.Format && next.log.Level == o.log.Level},
 		{"retention", next.retain == o.retain}, {"witnesses", slices.EqualFunc(next.named, o.named, sameWitness)}} {
 		if !f.same {
 			fixed = append(fixed, f.name)

@@ -69,8 +69,8 @@ func TestReload(t *testing.T) {
 
 	servers("", changed, broken)
 	reload(78, `nothing was changed: (?s:.*)server spare`)
-	servers("shadow: true\napprovals: true\notlp: { endpoint: http://127.0.0.1:1 }\nlog: { format: json }\n", changed)
-	reload(78, `nothing was changed: shadow, approvals, otlp, log changed, which takes a restart\r\n  try: restart the gateway`)
+	servers("shadow: true\napprovals: true\nconsole: { origin: https://writ.example.org }\notlp: { endpoint: http://127.0.0.1:1 }\nlog: { format: json }\n", changed)
+	reload(78, `nothing was changed: shadow, approvals, console, otlp, log changed, which takes a restart\r\n  try: restart the gateway`)
 	servers("", changed, "  - { name: spare, comand: [x] }\n")
 	reload(78, `writ.yaml:4:20: unknown key`)
 	shows("search_policies", `{"query":""}`, "POL-")

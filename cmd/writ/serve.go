@@ -92,8 +92,12 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	}
 	defer ln.Close()
 	url := "http://" + ln.Addr().String()
-	o.addresses = append(o.addresses, url)
-	o.ownPaths = append(o.ownPaths, url) // R34: no tool is sent to this gateway
+	at := []string{url}
+	if o.origin != "" {
+		at = append(at, o.origin)
+	}
+	o.addresses = append(o.addresses, at...)
+	o.ownPaths = append(o.ownPaths, at...) // R34: no tool is sent to this gateway
 	if o.witnesses, err = o.callWitnesses(log); err != nil {
 		return err
 	}
@@ -111,12 +115,12 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	if o.example {
 		try = firstCalls(c)
 	}
-	if err := o.openConsole(g, ln.Addr(), ctx.Done(), try); err != nil {
+	if err := o.openConsole(g, ln.Addr(), ctx.Done(), try, log); err != nil {
 		return errors.Join(err, stop())
 	}
 	settled := make(chan struct{})
 	o.callers = new(localdoor.Callers)
-	srv := downstream.NewServer(health(o.besides(h), o.broken, settled, ctx.Done()))
+	srv := downstream.NewServer(o.aside(health(o.besides(h), o.broken, settled, ctx.Done())))
 	o.callers.Watch(srv)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
@@ -131,6 +135,7 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
 	fmt.Fprintf(stderr, "state in %s\n", cli.Printable(o.state))
 	o.showConsole(person, stderr, withWhere(c, "writ console"))
+	when(stderr, o.origin != "", "the console is at %s too, for whoever has the token of a client that is a person's (writ client add)\n", o.origin)
 	o.warn(stderr)
 	if o.shadow {
 		fmt.Fprintf(stderr, "SHADOW MODE: calls are judged and recorded, and every one of them passes\n")

@@ -63,6 +63,8 @@ type Config struct {
 	Memory Memory `yaml:"memory"`
 	// Metrics are shown by writ serve; absent, nowhere.
 	Metrics Metrics `yaml:"metrics"`
+	// Console is where people elsewhere reach the console of writ serve; absent, nowhere.
+	Console Console `yaml:"console"`
 	// OTLP tells a collector; absent, none.
 	OTLP OTLP `yaml:"otlp"`
 	// Log is how the gateway's own log is written.
@@ -161,6 +163,28 @@ type Metrics struct {
 	// AnybodyMayRead lets that be an address that other machines reach. There is neither
 	// TLS nor a token: whoever reaches it reads how much is done here with which tools.
 	AnybodyMayRead bool `yaml:"anybody_may_read"`
+}
+
+// Console says where the console is reached through a proxy of the operator's.
+type Console struct {
+	strictyaml.Place
+	// Origin is https://HOST or https://HOST:PORT, as browsers write it.
+	Origin string `yaml:"origin"`
+}
+
+// Host is what browsers name by it in a request, "" without an origin.
+func (c *Console) Host() string { return strings.TrimPrefix(c.Origin, "https://") }
+
+func (c *Console) check(r *strictyaml.Reader) {
+	at, hint := c.Node.Get("origin"), "console: { origin: https://writ.example.org }"
+	if at == nil {
+		r.Fault(c.Node, "no origin", hint)
+	}
+	name, port, stated := strings.Cut(c.Host(), ":")
+	n, _ := strconv.Atoi(port)
+	hold(r, at, originForm().MatchString(c.Origin) && len(name) < 254 && (!stated || n < 1<<16 && n != 443),
+		"not https://HOST or https://HOST:PORT as a browser writes it: a name in lower case, no address of numbers, no path, no :443", hint)
+	hold(r, at, name != "localhost" && !strings.HasSuffix(name, ".localhost"), "that name is this machine's own, where the console is without it", hint)
 }
 
 // Witness is somebody who keeps and cosigns the log's head.
@@ -363,6 +387,7 @@ func read(file string, only *string) (*Config, error) {
 var (
 	// ServerName is what a server may be called.
 	ServerName  = text.Pattern(`^[a-z0-9][a-z0-9-]{0,31}$`)
+	originForm  = text.Pattern(`^https://(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?::[1-9][0-9]{0,4})?$`)
 	envName     = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	envRef      = text.Pattern(`\$\{([^}]*)\}`)
 	headerName  = text.Pattern("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
@@ -406,6 +431,9 @@ func (c *Config) check(r *strictyaml.Reader) {
 		hold(r, at, err == nil, "not HOST:PORT", "listen: 127.0.0.1:9464")
 		hold(r, at, err != nil || near || m.AnybodyMayRead,
 			"not a loopback address: without TLS and tokens others could read what is done here", "listen: 127.0.0.1:9464, or say anybody_may_read: true")
+	}
+	if c.Console.Given() && c.Console.Node.Kind == strictyaml.Mapping {
+		c.Console.check(r)
 	}
 	if c.OTLP.Given() && c.OTLP.Node.Kind == strictyaml.Mapping {
 		c.OTLP.check(r)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -18,7 +19,8 @@ import (
 // card is one question as it is shown.
 type card struct {
 	approval.Shown
-	Long   bool // it is not shown whole, and nobody says yes to it here
+	Long   bool   // it is not shown whole, and nobody says yes to it here
+	Deaf   string // why the gateway that asks hears no answer from this login, "" where it does
 	Offers []offer
 	Fault  string
 	Field  string        // of its form, in which that is: code or keep
@@ -111,6 +113,7 @@ type approvalsPage struct {
 	IDs       string
 	More      int // that are not shown
 	Confirmed bool
+	Token     bool   // the first yes takes the token, and not a code
 	Said      string // what became of an answer
 	Kept      bool   // and something is kept by it
 	Word      string
@@ -196,7 +199,7 @@ func (c *Console) gone(open []approval.Shown) map[string]went {
 // waiting are the questions as this login sees them.
 func (c *Console) waiting(x *request) *approvalsPage {
 	c.mu.Lock()
-	p := &approvalsPage{Confirmed: x.login.confirmed, Tail: "/events?for=approvals"}
+	p := &approvalsPage{Confirmed: x.login.confirmed, Token: x.login.client != "", Tail: "/events?for=approvals"}
 	c.mu.Unlock()
 	var ids []string
 	drawn := 0
@@ -208,13 +211,14 @@ func (c *Console) waiting(x *request) *approvalsPage {
 			p.More++
 			continue
 		}
+		own, _ := c.o.Queue.Asked(q.ID)
 		n := weight(&q)
 		if n > maxDrawn {
 			q.Question.Server, q.Question.Tool = short(q.Question.Server, 200), short(q.Question.Tool, 200)
-			p.Cards = append(p.Cards, card{Shown: approval.Shown{Question: q.Question}, Long: true})
+			p.Cards = append(p.Cards, card{Shown: approval.Shown{Question: q.Question}, Long: true, Deaf: c.deaf(x.Context(), x.login, own)})
 			continue
 		}
-		one := card{Shown: q, Over: c.lapsed(&q), Left: int(q.Held.Sub(c.o.Clock()) / time.Second), Name: names[q.Session]}
+		one := card{Shown: q, Over: c.lapsed(&q), Left: int(q.Held.Sub(c.o.Clock()) / time.Second), Name: names[q.Session], Deaf: c.deaf(x.Context(), x.login, own)}
 		one.Offers, drawn = offers(&q), drawn+n
 		one.Inside, one.Beside, one.Unsearched = s.beside(x.Context(), &q)
 		p.Cards = append(p.Cards, one)
@@ -306,10 +310,50 @@ func (c *Console) tell(p *approvalsPage, x *request) {
 	p.Said, p.Word, p.Kept = f.text, f.word, f.kept
 }
 
+// deaf says why the gateway that asks hears no answer by a login to a question, "" where that is
+// not known here. A token may lie in a file that its client's agent reads, and the door of another
+// gateway, whose question has no id here, would take the answer for one of this account's person.
+func (c *Console) deaf(ctx context.Context, in *login, of approval.Question) string {
+	if in.client == "" {
+		return ""
+	}
+	if of.ID == "" {
+		return "it is another one than serves this address"
+	}
+	whose := ""
+	for it, err := range c.o.Log.Read(ctx, of.Session, 1) {
+		if err == nil {
+			if rec, err := audit.ParseRecord(it.Leaf); err == nil && rec.Kind == audit.KindOpen {
+				whose, _ = strictjson.Of(rec.Data).Get("principal").Text()
+			}
+		}
+		break
+	}
+	switch whose {
+	case "", "none": // anybody's who carries no session
+		return "whose agent asks cannot be told"
+	case in.client:
+		return "you signed in with the token of the client whose agent asks"
+	}
+	return ""
+}
+
 // answer is the one place of the console where a person says yes or no.
 func (c *Console) answer(x *request) error {
 	id := strings.ToLower(x.PathValue("id"))
-	a := approval.Answer{By: c.o.By, Label: writ.User}
+	in := x.login
+	a, what, which := approval.Answer{By: c.by(in), Label: writ.User}, "code", "the one that stands in the terminal beside the link, or that writ console --code prints"
+	if in.client != "" {
+		var ok bool
+		what, which = "token", "the one that you signed in with, once more"
+		if a.Label, ok = c.o.Worth(in.client); !ok {
+			c.end(in)
+			c.out(x, "")
+			return nil
+		}
+	}
+	own, _ := c.o.Queue.Asked(id)
+	deaf := c.deaf(x.Context(), in, own)
 	switch x.PostForm.Get("say") {
 	case "no":
 	case "yes":
@@ -328,30 +372,35 @@ func (c *Console) answer(x *request) error {
 	if i >= 0 {
 		to = " to " + short(open[i].Server+"/"+open[i].Tool+" "+open[i].Arguments, 80)
 	}
-	if a.Yes {
+	if a.Yes && deaf == "" {
 		if i >= 0 && long(&open[i]) {
 			return c.unanswered(x, id, "It is too long to be shown whole here, and nobody says yes to what he did not see. Nothing was answered.")
 		}
 		if i >= 0 && a.Keep != "" && !slices.ContainsFunc(offers(&open[i]), func(o offer) bool { return o.Keep == a.Keep }) {
 			return c.unanswered(x, id, "That was not offered. Nothing was answered.")
 		}
-		ok, over := c.confirm(x.login, x.PostForm.Get("code"))
+		ok, over := c.confirm(in, x.PostForm.Get("code"))
 		if over {
-			c.end(x.login)
-			c.out(x, "The code was wrong too often. You were signed out, and nothing was answered.")
+			c.end(in)
+			c.out(x, "The "+what+" was wrong too often. You were signed out, and nothing was answered.")
 			return nil
 		}
 		if !ok {
 			if strings.TrimSpace(x.PostForm.Get("code")) == "" {
-				return c.unanswered(x, id, "Type the code: the first yes of a login needs the one that stands in the terminal beside the link, or that writ console --code prints. Nothing was answered.", "code")
+				return c.unanswered(x, id, "Type the "+what+": the first yes of a login needs "+which+". Nothing was answered.", "code")
 			}
-			return c.unanswered(x, id, "That is not the code. The first yes of a login needs the one that stands in the terminal beside the link, or that writ console --code prints. Nothing was answered.", "code")
+			return c.unanswered(x, id, "That is not the "+what+". The first yes of a login needs "+which+". Nothing was answered.", "code")
 		}
 	}
 	said, status := approval.Reply{}, 0
-	if own, _ := c.o.Queue.Asked(id); own.ID != "" {
+	switch {
+	case deaf != "" && own.ID == "" && i < 0:
+		status = http.StatusNotFound
+	case deaf != "":
+		status, said.Error = http.StatusForbidden, deaf
+	case own.ID != "":
 		status, said = c.o.Queue.Reply(id, a)
-	} else {
+	default:
 		status, said = c.o.Elsewhere.Reply(x.Context(), id, a)
 	}
 	yes := map[bool]string{true: "yes", false: "no"}[said.Yes]

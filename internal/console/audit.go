@@ -177,10 +177,15 @@ func (c *Console) exported(x *request) error {
 	over := make(chan struct{})
 	go func() { // what holds a view of the log holds up erasure
 		defer close(over)
-		select {
-		case <-x.login.ended:
-		case <-c.o.Ending:
-		case <-ctx.Done():
+		for on := true; on && !c.over(x.login); {
+			select {
+			case <-c.o.Ending:
+				on = false
+			case <-ctx.Done():
+				on = false
+			case <-x.login.ended:
+			case <-time.After(lookEvery):
+			}
 		}
 		cancel()
 		out.stop()

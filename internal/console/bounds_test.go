@@ -112,7 +112,7 @@ func TestEnds(t *testing.T) {
 	defer srv.Close()
 	req, _ := http.NewRequestWithContext(t.Context(), "GET", fmt.Sprintf("%s/events?after=%d", srv.URL, size-1), nil)
 	req.Host = host
-	req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+	req.AddCookie(&http.Cookie{Name: r.cookie(false), Value: cookie})
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestPausedDownload(t *testing.T) {
 	cookie, form, _ := r.in()
 	req := httptest.NewRequest("GET", "http://"+host+"/audit/export", nil).WithContext(t.Context())
 	req.RequestURI = "/audit/export"
-	req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+	req.AddCookie(&http.Cookie{Name: r.cookie(false), Value: cookie})
 	w := &stuck{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), over: make(chan struct{})}
 	ended := make(chan any)
 	go func() {

@@ -5,17 +5,20 @@
 // # Who gets in
 //
 // A person, by a link that works once within a minute and is shown at a terminal alone
-// (Link); a cookie stands for him then. A login is of this process: it is in memory, ends
-// when nobody asked for anything for an hour, after twelve hours in any case, and with the
-// process. The first yes of a login needs a code from the terminal too, because a program
-// may drive the tabs of a browser that is logged in. Nothing else is believed: no token of
-// MCP opens anything here, and a request that shows one is refused.
+// (Link); at the public address, where there is one, by the token of a registered client that
+// is a person's or an operator's. A cookie stands for him then. A login is of this process: it
+// is in memory, ends when nobody asked for anything for an hour, after twelve hours in any
+// case, with its client's registration, and with the process. The first yes of a login needs
+// a code from the terminal, or the token, once more, because a program may drive the tabs of a
+// browser that is logged in. Nothing else is believed: no token opens anything but by its
+// form, and a request that shows one otherwise is refused.
 //
 // # Where it is
 //
 // Cookies know no ports: whoever listens on another port of the same host is sent them, and
 // what an agent starts may listen. So the console has a host of its own, Options.Host, which
-// nobody else knows, and a request to another is never logged in.
+// nobody else knows, and Options.Public where a proxy of the operator's has TLS. A login is of
+// one of them, and a request to a third is never logged in.
 //
 // # What a page may do
 //
@@ -39,25 +42,33 @@ import (
 	"sync"
 	"time"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/story"
 )
 
-// Options are what a console shows and answers through. All are needed but Try.
+// Options are what a console shows and answers through. All are needed but Try, and what is
+// said to be of Public.
 type Options struct {
 	Log   story.Log // each record and value proven
 	Queue *approval.Queue
 	// Elsewhere is what waits at other gateways.
 	Elsewhere Elsewhere
-	// Host is the one host, with its port, on which somebody can be logged in. HTTPS says
-	// that it is reached by TLS.
-	Host  string
-	HTTPS bool
+	// Host is the one host, with its port, on which a link lets somebody in.
+	Host string
+	// Public is the one host, with its port where its origin has one, at which browsers reach the
+	// console by TLS and a token lets somebody in; "" for none.
+	Public string
+	// Client returns the principal of a token that lets its owner in, and Worth what an answer of
+	// that principal is worth now; ok is false where there is none, or none any more. They are of
+	// Public.
+	Client func(token string) (principal string, ok bool)
+	Worth  func(principal string) (label writ.Label, ok bool)
 	// Trusted reports whether a request names a host of this server, and no page of
 	// another origin made it.
 	Trusted func(*http.Request) bool
-	// By is who answers here, as the operator knows him.
+	// By is who answers at Host, as the operator knows him.
 	By string
 	// Ending is closed when the server is to end.
 	Ending <-chan struct{}
@@ -113,6 +124,7 @@ type Console struct {
 	replay  *replay                      // the one that is under way, or was made last
 	streams int
 	health  chan struct{} // one look at the gateway at a time
+	signing chan struct{} // so many looks at a token at a time
 	export  chan struct{} // one export at a time
 }
 
@@ -129,7 +141,7 @@ const (
 // New returns the console.
 func New(o Options) *Console {
 	c := &Console{o: o, mux: http.NewServeMux(), pages: map[string]*template.Template{}, links: map[key]link{}, logins: map[key]*login{}, waited: map[string]approval.Question{},
-		health: make(chan struct{}, 1), export: make(chan struct{}, 1)}
+		health: make(chan struct{}, 1), signing: make(chan struct{}, maxSigning), export: make(chan struct{}, 1)}
 	layout := template.Must(template.New("layout.html").Funcs(template.FuncMap{
 		"draw": draw, "drawBytes": drawBytes, "marked": marked, "hit": hit, "prose": prose, "rests": rests, "stamp": c.stamp, "dict": dict,
 		"words": words, "clip": clip, "policyAt": policyAt, "evidenceAt": evidenceAt, "lines": lines, "seenAt": seenAt,
@@ -148,7 +160,7 @@ func New(o Options) *Console {
 }
 
 // A route is one place of the console. Who is not logged in reaches only those that are
-// open; a POST needs the token of its form.
+// open; any other POST needs the token of its form.
 type route struct {
 	pattern string
 	open    bool
@@ -159,6 +171,7 @@ func (c *Console) routes() []route {
 	return []route{
 		{"GET /static/{file}", true, c.static},
 		{"GET /login/{key}", true, c.enter},
+		{"POST /login", true, c.sign},
 		{"POST /logout", false, c.leave},
 		{"GET /{$}", false, c.live},
 		{"GET /events", false, c.events},
@@ -225,7 +238,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for k, v := range headers {
 		w.Header().Set(k, v)
 	}
-	if c.o.HTTPS {
+	if c.IsPublic(r) {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	x := &request{r, w, nil}
@@ -256,7 +269,7 @@ func (c *Console) admit(to route) http.HandlerFunc {
 				return
 			}
 		}
-		if r.Method == http.MethodPost {
+		if r.Method == http.MethodPost && !to.open {
 			room, parse := int64(maxForm), x.ParseForm
 			if to.pattern == "POST /policy/replay" && strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
 				room, parse = maxForm+maxPolicyText, func() error { return x.ParseMultipartForm(maxForm + maxPolicyText) }
@@ -293,6 +306,7 @@ type page struct {
 	Title, Path string
 	Form        string // the token of this login's forms
 	In          bool   // somebody is logged in
+	Public      bool   // a token lets in here
 	By          string
 	Waiting     int
 	Main        any
@@ -300,10 +314,10 @@ type page struct {
 
 // show answers with a page. It is made whole before a byte of it goes out.
 func (c *Console) show(x *request, status int, name, title string, main any) error {
-	p := page{Title: title, Path: x.URL.Path, Main: main, By: c.o.By}
+	p := page{Title: title, Path: x.URL.Path, Main: main, Public: c.IsPublic(x.Request)}
 	if x.login != nil {
 		open, _ := c.open(x.Context(), false)
-		p.In, p.Form, p.Waiting = true, x.login.form, len(open)
+		p.In, p.By, p.Form, p.Waiting = true, c.by(x.login), x.login.form, len(open)
 	}
 	var b bytes.Buffer
 	if err := c.pages[name].ExecuteTemplate(&b, "layout.html", p); err != nil {

@@ -50,6 +50,9 @@ type rig struct {
 	next  map[string]uint64
 	end   chan struct{}
 	words string // of the servers
+
+	clients map[string]writ.Label // that are registered, by their principals, which are their tokens too
+	bound   string                // whose the next session is
 }
 
 // tool is one of whose every text is the rig's words.
@@ -100,7 +103,7 @@ func (r *rig) send(cookie string, fields map[string]string, file []byte) *httpte
 	req.RequestURI = "/policy/replay"
 	req.Header.Set("Content-Type", m.FormDataContentType())
 	req.Header.Set("Origin", "http://"+host)
-	req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+	req.AddCookie(&http.Cookie{Name: r.cookie(false), Value: cookie})
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, req)
 	return w
@@ -126,8 +129,12 @@ func newRig(t testing.TB) *rig {
 	r.queue = approval.New(r.now)
 	r.Console = New(Options{
 		Log: r.log, Queue: r.queue, Elsewhere: nowhere{}, Host: host, By: "kim", Ending: r.end, Clock: r.now,
+		Public: public, Client: r.clientOf, Worth: r.worth,
 		Trusted: func(req *http.Request) bool {
-			return downstream.Trusted(req, []string{"writ-0123456789abcdef.localhost", "127.0.0.1", "localhost"})
+			if r.IsPublic(req) {
+				return downstream.Trusted(req, []string{public}, true)
+			}
+			return downstream.Trusted(req, []string{"writ-0123456789abcdef.localhost", "127.0.0.1", "localhost"}, false)
 		},
 		Explain: func(ctx context.Context, session, n string, within uint64) (*story.Explained, error) {
 			return story.Explain(ctx, r.o.Log, session, n, within)
@@ -320,15 +327,15 @@ func (r *rig) ask(method, path, cookie string, body url.Values, header ...string
 	if method == http.MethodPost {
 		req.Header.Set("Origin", "http://"+host)
 	}
-	if cookie != "" {
-		req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
-	}
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Host" {
 			req.Host = header[i+1]
 		} else {
 			req.Header.Set(header[i], header[i+1])
 		}
+	}
+	if cookie != "" {
+		req.AddCookie(&http.Cookie{Name: r.cookie(r.IsPublic(req)), Value: cookie})
 	}
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, req)
@@ -360,7 +367,7 @@ func (r *rig) loggedInBy(cookie string) *login {
 // paths are one request for each route, of a session that is there.
 func paths() map[string]string {
 	return map[string]string{
-		"GET /static/{file}": "/static/console.css", "GET /login/{key}": "/login/x", "POST /logout": "/logout", "GET /{$}": "/", "GET /events": "/events",
+		"GET /static/{file}": "/static/console.css", "GET /login/{key}": "/login/x", "POST /login": "/login", "POST /logout": "/logout", "GET /{$}": "/", "GET /events": "/events",
 		"GET /d/{session}/{n}": "/d/s_aaaaaaaaaaaaaaaa/2", "GET /d/{session}/{n}/json": "/d/s_aaaaaaaaaaaaaaaa/2/json", "GET /d/{session}/{n}/proof": "/d/s_aaaaaaaaaaaaaaaa/2/proof",
 		"GET /d/{session}/{n}/value/{name}": "/d/s_aaaaaaaaaaaaaaaa/2/value/arguments", "GET /e/{session}/{number}": "/e/s_aaaaaaaaaaaaaaaa/1", "GET /s/{session}": "/s/s_aaaaaaaaaaaaaaaa",
 		"GET /approvals": "/approvals", "POST /approvals/{id}": "/approvals/x", "GET /audit": "/audit", "POST /audit/verify": "/audit/verify", "GET /audit/export": "/audit/export",
@@ -568,7 +575,7 @@ func skeleton(t *testing.T, page []byte) map[string]bool {
 // told fills a log with one session, whose every text is what is given.
 func (r *rig) told(session, text string) {
 	quoted, _ := json.Marshal(text)
-	r.write(session, open,
+	r.write(session, record{audit.KindOpen, map[string]any{"principal": r.bound}, nil},
 		record{"turn", map[string]any{"evidence": 1, "admissible": true}, map[string]string{"turn": text}},
 		decided(gate.Record{Server: text, Tool: text, Status: writ.Accepted, Allowed: true, Effect: []string{"read"}}, `{}`),
 		returned(3, 2, "ok", `{"structuredContent":{"x":`+string(quoted)+`,"y":"also `+string(quoted[1:])+`}}`),
@@ -1072,7 +1079,7 @@ func TestManyRows(t *testing.T) {
 	// Who was away for long is told to read anew, and no more.
 	req := httptest.NewRequest("GET", "http://"+host+"/events?after=0", nil).WithContext(t.Context())
 	req.RequestURI = "/events?after=0"
-	req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+	req.AddCookie(&http.Cookie{Name: r.cookie(false), Value: cookie})
 	w := httptest.NewRecorder()
 	close(r.end)
 	r.ServeHTTP(w, req)
@@ -1123,7 +1130,7 @@ func TestEvents(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		req, _ := http.NewRequestWithContext(ctx, "GET", srv.URL+path, nil)
 		req.Host = host
-		req.AddCookie(&http.Cookie{Name: r.cookie(), Value: cookie})
+		req.AddCookie(&http.Cookie{Name: r.cookie(false), Value: cookie})
 		if last != "" {
 			req.Header.Set("Last-Event-ID", last)
 		}

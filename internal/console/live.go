@@ -520,7 +520,9 @@ func (c *Console) events(x *request) error {
 	}()
 	if x.asked("for") == "approvals" {
 		defer c.o.Queue.There()() // he sees what comes
-		defer c.o.Elsewhere.There()()
+		if x.login.client == "" { // the others hear no token
+			defer c.o.Elsewhere.There()()
+		}
 	}
 	t := (*replay)(nil)
 	if x.asked("for") == "replay" {

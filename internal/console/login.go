@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -20,9 +21,11 @@ const (
 )
 
 const (
-	maxLinks  = 16
-	maxLogins = 32
-	maxTries  = 5 // at the code, of one login
+	maxLinks   = 16
+	maxLogins  = 32      // by links, and by the token of each client
+	maxTries   = 5       // at the code or the token, of one login
+	maxSigning = 4       // looks at a token at a time
+	maxSign    = 4 << 10 // bytes of a form that signs in
 )
 
 // key is the digest of what a person or a browser holds: the console keeps nothing that
@@ -39,10 +42,12 @@ type link struct {
 // login is one browser that a person brought in.
 type login struct {
 	form        string // the token of its forms
+	client      string // the principal whose token let it in at the public address, "" for a link
+	token       key    // that token's
 	since, last time.Time
-	code        string // that its first yes takes
+	code        string // that its first yes takes, of a link
 	tries       int
-	confirmed   bool // the code was given
+	confirmed   bool // the code, or the token, was given
 	ended       chan struct{}
 	flashes     []flash // what pages are to say of answers, the newest last
 	replay      *replay // the last of its own, nil for none
@@ -95,15 +100,27 @@ func (c *Console) Code() string {
 
 // at is where the console is.
 func (c *Console) at() string {
-	if c.o.HTTPS {
-		return "https://" + c.o.Host
-	}
 	return "http://" + c.o.Host
 }
 
+// IsPublic reports whether a request names the public host.
+func (c *Console) IsPublic(r *http.Request) bool { return c.o.Public != "" && r.Host == c.o.Public }
+
+// by is who answers in a login.
+func (c *Console) by(in *login) string { return cmp.Or(in.client, c.o.By) }
+
+// removed reports whether the client is registered no more whose token let a login in.
+func (c *Console) removed(in *login) bool {
+	if in.client == "" {
+		return false
+	}
+	_, ok := c.o.Worth(in.client)
+	return !ok
+}
+
 // cookie is its name: of this port, for two consoles of one host have one jar.
-func (c *Console) cookie() string {
-	if c.o.HTTPS {
+func (c *Console) cookie(public bool) string {
+	if public {
 		return "__Host-writ-console"
 	}
 	return "writ-console-" + c.o.Host[strings.LastIndexByte(c.o.Host, ':')+1:]
@@ -123,43 +140,93 @@ func (c *Console) enter(x *request) error {
 		c.out(x, "That link was used already, or is older than a minute.")
 		return nil
 	}
-	if len(c.logins) >= maxLogins { // who has not been seen for longest
-		var oldest key
-		for k, in := range c.logins {
-			if o := c.logins[oldest]; o == nil || in.last.Before(o.last) {
-				oldest = k
-			}
+	c.mu.Unlock()
+	c.begin(x, &login{code: l.code})
+	return nil
+}
+
+// sign lets in who has the token of a client that is a person's. Whatever else is sent has one
+// answer, which says nothing of why.
+func (c *Console) sign(x *request) error {
+	if !c.IsPublic(x.Request) {
+		return errForeign
+	}
+	token := ""
+	x.Body = http.MaxBytesReader(x.w, x.Body, maxSign)
+	if x.ParseForm() == nil && x.URL.RawQuery == "" && len(x.PostForm["token"]) == 1 {
+		token = strings.TrimSpace(x.PostForm.Get("token"))
+	}
+	select {
+	case c.signing <- struct{}{}:
+	case <-x.Context().Done():
+		return errBusy
+	}
+	client, ok := func() (string, bool) {
+		defer func() { <-c.signing }()
+		return c.o.Client(token)
+	}()
+	if !ok {
+		c.show(x, http.StatusUnauthorized, "login.html", "Sign in", "That lets nobody in.")
+		return nil
+	}
+	c.begin(x, &login{client: client, token: keyOf(token)})
+	return nil
+}
+
+// begin begins a login, in the place of the one of the same origin that has not been seen for
+// longest where there are too many, and leads its browser to the first page.
+func (c *Console) begin(x *request, in *login) {
+	s, now := secret(), c.o.Clock()
+	in.form, in.since, in.last, in.ended = secret(), now, now, make(chan struct{})
+	c.mu.Lock()
+	var oldest key
+	n := 0
+	for k, other := range c.logins {
+		if other.client != in.client {
+			continue
 		}
+		if o := c.logins[oldest]; o == nil || other.last.Before(o.last) {
+			oldest = k
+		}
+		n++
+	}
+	if n >= maxLogins {
 		c.drop(oldest)
 	}
-	s := secret()
-	c.logins[keyOf(s)] = &login{form: secret(), since: now, last: now, code: l.code, ended: make(chan struct{})}
+	c.logins[keyOf(s)] = in
 	c.mu.Unlock()
 	c.setCookie(x, s, 0)
 	x.w.Header().Set("Location", "/")
 	x.w.WriteHeader(http.StatusSeeOther)
-	return nil
 }
 
 func (c *Console) setCookie(x *request, value string, age int) {
-	http.SetCookie(x.w, &http.Cookie{Name: c.cookie(), Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: c.o.HTTPS, SameSite: http.SameSiteStrictMode})
+	public := c.IsPublic(x.Request)
+	http.SetCookie(x.w, &http.Cookie{Name: c.cookie(public), Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: public, SameSite: http.SameSiteStrictMode})
 }
 
 // loggedIn returns the login of a request, nil for none. seen says that a person asked, and
 // not a page that is merely open.
 func (c *Console) loggedIn(r *http.Request, seen bool) *login {
-	cookie, err := r.Cookie(c.cookie())
-	if err != nil || r.Host != c.o.Host {
+	public := c.IsPublic(r)
+	cookie, err := r.Cookie(c.cookie(public))
+	if err != nil || !public && r.Host != c.o.Host {
 		return nil
 	}
 	now, at := c.o.Clock(), keyOf(cookie.Value)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	in := c.logins[at]
-	if in == nil {
+	c.mu.Unlock()
+	if in == nil || (in.client != "") != public {
 		return nil
 	}
-	if now.Sub(in.last) >= idle || now.Sub(in.since) >= atMost {
+	if c.removed(in) {
+		c.end(in)
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.logins[at] != in || now.Sub(in.last) >= idle || now.Sub(in.since) >= atMost {
 		c.drop(at)
 		return nil
 	}
@@ -171,6 +238,9 @@ func (c *Console) loggedIn(r *http.Request, seen bool) *login {
 
 // over reports whether a login ended meanwhile.
 func (c *Console) over(in *login) bool {
+	if c.removed(in) {
+		c.end(in)
+	}
 	now := c.o.Clock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,12 +287,12 @@ func (c *Console) out(x *request, why string) {
 	c.show(x, http.StatusUnauthorized, "login.html", "Sign in", why)
 }
 
-// confirm reports whether a login may say yes: it gave its code once, or gives it now. Who
-// cannot, ends with his last try.
+// confirm reports whether a login may say yes: it gave its code, or of a client the token, once,
+// or gives it now. Who cannot, ends with his last try.
 func (c *Console) confirm(in *login, given string) (ok, over bool) {
-	given = strings.ToLower(strings.TrimSpace(given))
+	given = strings.TrimSpace(given)
 	is := func(code string) bool {
-		return code != "" && subtle.ConstantTimeCompare([]byte(given), []byte(code)) == 1
+		return in.client == "" && code != "" && subtle.ConstantTimeCompare([]byte(strings.ToLower(given)), []byte(code)) == 1
 	}
 	now := c.o.Clock()
 	c.mu.Lock()
@@ -230,6 +300,7 @@ func (c *Console) confirm(in *login, given string) (ok, over bool) {
 	switch {
 	case in.confirmed:
 		return true, false
+	case in.client != "" && keyOf(given) == in.token:
 	case is(in.code):
 	case is(c.code.text) && now.Before(c.code.until):
 		c.code = code{}

@@ -58,9 +58,10 @@ func checkHeaders(h http.Header) *refused {
 }
 
 // Trusted reports whether a request names one of the hosts, and no page of another origin
-// made it (S01, S02, S03): for what else is served beside MCP.
-func Trusted(r *http.Request, hosts []string) bool {
-	return strings.HasPrefix(r.RequestURI, "/") && hostAllowed(r.Host, hosts) && checkHeaders(r.Header) == nil && originAllowed(r, nil)
+// made it (S01, S02, S03): for what else is served beside MCP. https says that browsers reach
+// them by TLS, which a proxy may have taken off.
+func Trusted(r *http.Request, hosts []string, https bool) bool {
+	return strings.HasPrefix(r.RequestURI, "/") && hostAllowed(r.Host, hosts) && checkHeaders(r.Header) == nil && originAllowed(r, https, nil)
 }
 
 // hostAllowed compares a Host header with the allow-list: an entry with a port
@@ -86,7 +87,7 @@ func hostAllowed(host string, allowed []string) bool {
 // originAllowed lets through a request without Origin, one of this very host
 // (which hostAllowed has passed), and the listed ones. Browsers that say a
 // request is cross-site are believed.
-func originAllowed(r *http.Request, allowed []string) bool {
+func originAllowed(r *http.Request, https bool, allowed []string) bool {
 	vs, stated := r.Header["Origin"]
 	if !stated {
 		site := r.Header.Get("Sec-Fetch-Site")
@@ -102,7 +103,7 @@ func originAllowed(r *http.Request, allowed []string) bool {
 	}
 	u, err := url.Parse(vs[0])
 	scheme := "http"
-	if r.TLS != nil {
+	if https {
 		scheme = "https"
 	}
 	return err == nil && u.Scheme == scheme && vs[0] == scheme+"://"+r.Host

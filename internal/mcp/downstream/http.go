@@ -192,7 +192,7 @@ func (h *HTTP) guard(r *http.Request) *refused {
 	if bad := checkHeaders(r.Header); bad != nil {
 		return bad
 	}
-	if !originAllowed(r, h.o.Origins) {
+	if !originAllowed(r, r.TLS != nil, h.o.Origins) {
 		return noOrigin
 	}
 	return nil
