@@ -119,6 +119,24 @@ func asksAs(ctx context.Context, mcp, token, document string) (answer string, er
 	return answer, nil
 }
 
+// answers sends what a visitor says to the question about a document, and returns the page that says
+// what became of it.
+func answers(t *testing.T, ask func(string, url.Values) (*http.Response, string), document, word, token string) string {
+	t.Helper()
+	_, page := ask("/approvals", nil)
+	id := ""
+	for _, card := range strings.Split(page, "<article ")[1:] {
+		if strings.Contains(card, document) {
+			id = found(t, `id="q-([a-z0-9]+)"`, card)
+		}
+	}
+	resp, page := ask("/approvals/"+id, url.Values{"form": {found(t, `name="form" value="([^"]+)"`, page)}, "say": {word}, "code": {token}})
+	if to := resp.Header.Get("Location"); to != "" {
+		_, page = ask(to, nil)
+	}
+	return page
+}
+
 // TestConsolePublic: through a proxy that has TLS the console is reached at its public host, and
 // nothing else of the gateway. A person's token lets in there, his answers are on record as his
 // client's, and end with it (K06, K08, S01).
@@ -215,18 +233,7 @@ func TestConsolePublic(t *testing.T) {
 	}
 	say := func(document, word, token, want string) {
 		t.Helper()
-		_, page := ask("/approvals", nil)
-		id := ""
-		for _, card := range strings.Split(page, "<article ")[1:] {
-			if strings.Contains(card, document) {
-				id = found(t, `id="q-([a-z0-9]+)"`, card)
-			}
-		}
-		resp, page := ask("/approvals/"+id, url.Values{"form": {found(t, `name="form" value="([^"]+)"`, page)}, "say": {word}, "code": {token}})
-		if to := resp.Header.Get("Location"); to != "" {
-			_, page = ask(to, nil)
-		}
-		if !strings.Contains(page, want) {
+		if page := answers(t, ask, document, word, token); !strings.Contains(page, want) {
 			t.Errorf("%s to %s: it does not say %q:\n%s", word, document, want, page)
 		}
 	}
@@ -275,6 +282,7 @@ func TestConsolePublicBrowser(t *testing.T) {
 	at := []string{"--state", state}
 	kim := command(t, append([]string{"client", "add", "kim", "--role", "person"}, at...)...)
 	bot := command(t, append([]string{"client", "add", "bot", "--role", "agent"}, at...)...)
+	ann := command(t, append([]string{"client", "add", "ann", "--role", "operator"}, at...)...)
 	mcp, proxy, _ := public(t, state)
 	b := newBrowser(t, chromedp.Flag("ignore-certificate-errors", true), chromedp.Flag("host-resolver-rules", "MAP "+publicHost+" "+proxy.Listener.Addr().String()))
 	site := "https://" + publicHost
@@ -307,6 +315,23 @@ func TestConsolePublicBrowser(t *testing.T) {
 	if got := <-came; !strings.Contains(got, `"deleted"`) {
 		t.Errorf("the call: %s", got)
 	}
+
+	// The card of a question that he may not answer goes as any other.
+	go func() {
+		answer, err := asksAs(t.Context(), mcp, kim, "doc-7f3a19")
+		came <- fmt.Sprint(answer, err)
+	}()
+	b.says("you signed in with the token of the client whose agent asks")
+	b.look("not-his")
+	ask := visitor(t, proxy)
+	ask("/login", url.Values{"token": {ann}})
+	if page := answers(t, ask, "doc-7f3a19", "no", ""); !strings.Contains(page, "It is on record.") {
+		t.Errorf("another's answer: %s", page)
+	}
+	if got := <-came; !strings.Contains(got, "approval.refused") {
+		t.Errorf("the call: %s", got)
+	}
+	b.says("said no.")
 	command(t, append([]string{"client", "remove", "kim"}, at...)...)
 	b.until(`document.querySelector("#stream.lost") !== null`)
 	b.do(chromedp.Navigate(site + "/"))
