@@ -160,25 +160,37 @@ func (s *stuck) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// TestPausedDownload: a download of the log that is not read on ends with its login.
+// TestPausedDownload: a download of the log that is not read on ends with its login, also with
+// that login's client.
 func TestPausedDownload(t *testing.T) {
 	r := newRig(t)
+	r.register(map[string]writ.Label{"kim": writ.User})
 	var failed error
 	r.o.Export = func(_ context.Context, w io.Writer) error { _, failed = w.Write([]byte("x")); return failed }
-	cookie, form, _ := r.in()
-	req := httptest.NewRequest("GET", "http://"+host+"/audit/export", nil).WithContext(t.Context())
-	req.RequestURI = "/audit/export"
-	req.AddCookie(&http.Cookie{Name: r.cookie(false), Value: cookie})
-	w := &stuck{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), over: make(chan struct{})}
-	ended := make(chan any)
-	go func() {
-		defer func() { ended <- recover() }()
-		r.ServeHTTP(w, req)
-	}()
-	<-w.writing
-	r.ask("POST", "/logout", cookie, url.Values{"form": {form}})
-	if got := <-ended; got != http.ErrAbortHandler || failed == nil {
-		t.Errorf("it ended with %v, %v: half a file looks like a whole one", got, failed)
+	near, form, _ := r.in()
+	far, _ := r.signed("kim")
+	for _, x := range []struct {
+		host, cookie string
+		end          func()
+	}{
+		{host, r.cookie(false) + "=" + near, func() { r.ask("POST", "/logout", near, url.Values{"form": {form}}) }},
+		{public, r.cookie(true) + "=" + far, func() { r.register(nil) }},
+	} {
+		failed = nil
+		req := httptest.NewRequest("GET", "http://"+x.host+"/audit/export", nil).WithContext(t.Context())
+		req.RequestURI = "/audit/export"
+		req.Header.Set("Cookie", x.cookie)
+		w := &stuck{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), over: make(chan struct{})}
+		ended := make(chan any)
+		go func() {
+			defer func() { ended <- recover() }()
+			r.ServeHTTP(w, req)
+		}()
+		<-w.writing
+		x.end()
+		if got := <-ended; got != http.ErrAbortHandler || failed == nil {
+			t.Errorf("%s: it ended with %v, %v: half a file looks like a whole one", x.host, got, failed)
+		}
 	}
 }
 
