@@ -273,9 +273,16 @@ func isAtom(kind AtomKind, found string) bool {
 	case KeyAtom:
 		return isKey(found)
 	case HostAtom:
-		return !abbreviation(found)
+		return !abbreviation(found) && !fileName(found)
 	}
 	return true
+}
+
+// fileName reports whether a dotted word is the name of a file and of no host: its end is
+// no top-level domain, and nothing makes a link of it. In words a text may name any file.
+func fileName(s string) bool {
+	s = strings.ToLower(strings.TrimRight(s, ".,;:!?'"))
+	return fileEnds[s[strings.LastIndexByte(s, '.')+1:]] && !strings.ContainsAny(s, "/?#:。") && !strings.HasPrefix(s, "www.")
 }
 
 func count(s string, is func(rune) bool) (n int) {
@@ -616,9 +623,9 @@ func resolves(s string, in argument) bool {
 // are.
 var (
 	fileEnds = ends(`avi bak bat bin bmp bz2 c cfg conf cpp cs css csv db diff doc docx dll eml env exe gif go gql gradle graphql gz h hpp hs htm html
-		ico ics ini ipynb iso jar java jpeg jpg js json jsonl jsx kt less lock log lua mjs mkv mp3 mp4 odt parquet patch pdf php png ppt pptx proto
+		ico ics ini ipynb iso jar jpeg jpg js json jsonl jsx kt less lock log lua mjs mkv mp3 mp4 odt parquet patch pdf php png ppt pptx proto
 		rar rb rst scala scss sql sqlite sum svelte svg swift tar tex text tgz toml ts tsv tsx txt vue wav webm webp xls xlsx xml xz yaml yml`)
-	domainEnds = ends(`ai app br cc cl in md mk ml mm mov pl pm pro ps pub py rs sh so sv tf zip`)
+	domainEnds = ends(`ai app br cc cl in java md mk ml mm mov pl pm pro ps pub py rs sh so sv tf zip`)
 )
 
 func ends(words string) map[string]bool {
