@@ -199,8 +199,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		g.approvals.queue.Passed(c.asking())
 	}
 	if d.Keeps() { // where it goes is on record before it is sent
-		g.sessions.writeNow(s) // beside it
-		d.own, err = g.lower(s.id, &d)
+		d.own, err = g.lower(s, &d)
 	}
 	return d, err
 }
@@ -209,9 +208,12 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 // something else speaks against it than what he was asked.
 const maxPuts = 3
 
-// lower puts the place an act goes to on record before the act is sent.
-func (g *Gateway) lower(session string, d *decision) (n uint64, err error) {
-	if n, err = g.places.lower(g.sessions.patience.now(), g.sessions.store, session, d.at, d.Lowers); err != nil {
+// lower puts the place an act goes to on record before the act is sent, and the decision beside it. Where
+// there is nothing to put, who waits for the decision writes it.
+func (g *Gateway) lower(s *session, d *decision) (n uint64, err error) {
+	beside := func() { g.sessions.writeNow(s) }
+	if n, err = g.places.lower(g.sessions.patience.now(), g.sessions.store, s.id, d.at, d.Lowers, beside); err != nil {
+		beside() // nobody waits for it
 		return 0, fmt.Errorf("%w: %w", errNotRecorded, err)
 	}
 	return n, nil

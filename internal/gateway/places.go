@@ -138,8 +138,9 @@ func (p *places) now(ctx context.Context) (uint64, error) {
 }
 
 // lower puts the place an act lowers on record, durably, before it is sent, and
-// returns its number; 0 where it lowers none anew.
-func (p *places) lower(ctx context.Context, st audit.Store, session string, at time.Time, of func(*provenance.Places) (provenance.Place, bool)) (n uint64, err error) {
+// returns its number; 0 where it lowers none anew. Where it has to wait for the disk,
+// beside is called first.
+func (p *places) lower(ctx context.Context, st audit.Store, session string, at time.Time, of func(*provenance.Places) (provenance.Place, bool), beside func()) (n uint64, err error) {
 	if _, err := p.now(ctx); err != nil {
 		return 0, err
 	}
@@ -147,6 +148,7 @@ func (p *places) lower(ctx context.Context, st audit.Store, session string, at t
 	if !ok || p.all.Covers(pl) {
 		return 0, nil
 	}
+	beside()
 	return p.append(ctx, st, at, KindPlace, placeData{session}, value{valuePlace, mustJSON(pl)})
 }
 

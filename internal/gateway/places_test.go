@@ -32,7 +32,7 @@ func TestPlacesOfTwoProcesses(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			for _, id := range []string{"n1", "n2", "n3"} {
-				if _, err := p.lower(ctx, st, "s_a", at, the(place(id))); err != nil {
+				if _, err := p.lower(ctx, st, "s_a", at, the(place(id)), func() {}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -71,7 +71,7 @@ func TestPlacesOfTwoProcesses(t *testing.T) {
 		t.Error("the places cannot be read again")
 	}
 	// Without its value nobody knows what it was: nothing is judged any more.
-	if _, err := one.lower(ctx, st, "s_a", at, the(place("n9"))); err != nil {
+	if _, err := one.lower(ctx, st, "s_a", at, the(place("n9")), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.Erase(ctx, placesPrefix+"default", one.n); err != nil {
