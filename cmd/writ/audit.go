@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +73,7 @@ func auditVerify() *cobra.Command {
 			if proof != "" {
 				return f.verifyProof(c, proof, key)
 			}
+			defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 			var rep *verifyReport
 			dir, err := "", error(nil)
 			if len(bundles) > 0 {
@@ -102,6 +104,10 @@ func auditVerify() *cobra.Command {
 	c.MarkFlagsMutuallyExclusive("against", "proof")
 	return c
 }
+
+// garbage is how much more than what it needs a verification may hold, in percent: nearly all that it
+// takes into memory it lets go of at once, and it needs little.
+const garbage = 200
 
 // print tells what was checked, nothing where something is wrong.
 func (r *verifyReport) print(w io.Writer) {

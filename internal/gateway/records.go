@@ -125,7 +125,7 @@ func (ss *sessions) writeDecision(s *session, rs *ruleset, in *gate.Input, d *de
 	if d.Effect.Gated() {
 		until = powerCut // an act, or a refusal that R24 counts
 	}
-	rec, err := ss.write(s, until, audit.KindDecision, d.at, data.append(nil), value{valueCall, call})
+	rec, err := ss.write(s, until, audit.KindDecision, d.at, data.append(make([]byte, 0, 320)), value{valueCall, call})
 	if err == nil {
 		s.own = rs.ownBlob
 	}

@@ -239,7 +239,7 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	}
 	return r.again(rec, c.input(w.ruleset, own, rec.Time), !c.sessionless, w.ruleset, data.Continues, func(in *gate.Input, d *gate.Decision, state *gate.Record) bool {
 		said, call := putDecision(data.Rules, own.statedOwn, c.own, in, d, state, data.Continues)
-		return bytes.Equal(call, recorded) && bytes.Equal(said.append(nil), rec.Data)
+		return bytes.Equal(call, recorded) && bytes.Equal(said.append(make([]byte, 0, len(rec.Data))), rec.Data)
 	})
 }
 

@@ -243,6 +243,7 @@ func reader(path string, o Options) *dsn {
 		q.Add("_pragma", "locking_mode(EXCLUSIVE)")
 	} else {
 		q.Set("immutable", "1")
+		q.Add("_pragma", "cache_size(-100)") // KB: a page that is kept costs more than one that is read again
 	}
 	return named(path, q)
 }

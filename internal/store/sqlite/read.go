@@ -76,20 +76,20 @@ var (
 // refuses columns of a wrong size instead of guessing; everything else is Verify's.
 func leaf(hashes bool) func(*sql.Rows) (audit.Item, error) {
 	var session, leaf, flat sql.RawBytes
-	var n int64
+	var index, n int64
+	into := []any{&index, &session, &n, &leaf, &flat}
+	if !hashes {
+		into = into[:4]
+	}
 	last := "" // records of a session often stand together
 	return func(rs *sql.Rows) (it audit.Item, err error) {
-		into := []any{&it.Index, &session, &n, &leaf, &flat}
-		if !hashes {
-			into = into[:4]
-		}
 		if err := rs.Scan(into...); err != nil {
 			return it, err
 		}
 		if string(session) != last {
 			last = string(session)
 		}
-		it.Session, it.N, it.Leaf = last, uint64(n), bytes.Clone(leaf)
+		it.Index, it.Session, it.N, it.Leaf = index, last, uint64(n), bytes.Clone(leaf)
 		if hashes {
 			if len(flat) == 0 || len(flat)%32 != 0 {
 				return it, errDamaged
@@ -111,12 +111,15 @@ type valueOf struct {
 
 // value returns a function that reads a valueOf as leaf reads a leaf.
 func value() func(*sql.Rows) (valueOf, error) {
+	var index int64
 	var name, salt, val sql.RawBytes
+	into := []any{&index, &name, &salt, &val}
 	last := "" // most have one of few names
 	return func(rs *sql.Rows) (v valueOf, err error) {
-		if err := rs.Scan(&v.index, &name, &salt, &val); err != nil {
+		if err := rs.Scan(into...); err != nil {
 			return v, err
 		}
+		v.index = index
 		if len(salt) != audit.SaltSize {
 			return v, fmt.Errorf("%w: a salt of the wrong size", audit.ErrAltered)
 		}
