@@ -119,7 +119,7 @@ func BenchmarkPropose(b *testing.B) {
 	}
 }
 
-// BenchmarkProposeTogether is many writers at once: they share appends.
+// BenchmarkProposeTogether is many writers at once, one after the other.
 func BenchmarkProposeTogether(b *testing.B) {
 	k := stocked(b, 1_000)
 	var n atomic.Int64

@@ -70,10 +70,6 @@ type Keeper struct {
 	// lasting ends with the process: for what goes on behind an answer.
 	lasting context.Context
 
-	queueMu sync.Mutex
-	queue   []*request
-	running bool
-
 	writing sync.Mutex // is held while a snapshot is written
 
 	mu    sync.Mutex // guards what follows
@@ -84,22 +80,9 @@ type Keeper struct {
 	// newest record of the state.
 	kept uint64
 	leaf [sha256.Size]byte
-	// alone is how many more decisions are written one by one because another
-	// process is writing too: what was decided on events that did not get into
-	// the log has to be undone, and that takes the whole log.
-	alone int
-}
-
-// request is one decision to be made and written.
-type request struct {
-	decide func(*memory.State, time.Time) memory.Decision
-	done   chan struct{}
-	d      memory.Decision
-	err    error
 }
 
 const (
-	maxBatch      = 64
 	maxPause      = 10 * time.Millisecond
 	largeEvent    = 1 << 20 // bytes; a smaller one is within the bounds of events
 	appendTimeout = 30 * time.Second
@@ -284,146 +267,63 @@ func (k *Keeper) Read(ctx context.Context, f func(s *memory.State, now time.Time
 	return nil
 }
 
-// do has a decision made on the newest state and its event written. Decisions
-// that wait while one append runs are decided one on the other and written in
-// one append.
-func (k *Keeper) do(ctx context.Context, decide func(*memory.State, time.Time) memory.Decision) (memory.Decision, error) {
-	r := &request{decide: decide, done: make(chan struct{})}
-	k.queueMu.Lock()
-	k.queue = append(k.queue, r)
-	lead := !k.running
-	k.running = true
-	k.queueMu.Unlock()
-	if lead {
-		go k.run()
-	}
-	select {
-	case <-r.done:
-		return r.d, r.err
-	case <-ctx.Done():
-		// It may be written all the same.
-		return memory.Decision{}, fmt.Errorf("%w: %w", errNotRecorded, ctx.Err())
-	}
-}
-
-// run serves the queue until it is empty.
-func (k *Keeper) run() {
-	for {
-		k.queueMu.Lock()
-		if len(k.queue) == 0 {
-			k.running = false
-			k.queueMu.Unlock()
-			return
-		}
-		batch := k.queue[:min(len(k.queue), maxBatch)]
-		k.queue = append([]*request(nil), k.queue[len(batch):]...)
-		k.queueMu.Unlock()
-		for len(batch) > 0 {
-			batch = batch[k.serve(batch):]
-		}
-	}
-}
-
-// serve decides and writes the first requests of a batch, at least one, and
-// returns how many.
-func (k *Keeper) serve(batch []*request) (served int) {
+// do has a decision made on the newest state and its event written, one after the
+// other. What was begun is ended, whoever has gone meanwhile.
+func (k *Keeper) do(ctx context.Context, decide func(*memory.State, time.Time) memory.Decision) (d memory.Decision, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
+	defer cancel()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var err error
-	again := true
-	for until := time.Now().Add(appendTimeout); again; {
-		if served, again, err = k.write(batch); again {
-			if time.Now().After(until) {
-				break
-			}
-			// Whoever lost waits a little, and not each for the same time.
-			time.Sleep(time.Duration(rand.Int64N(int64(maxPause))))
-		}
-	}
-	if again && err == nil {
-		err = audit.ErrConflict
-	}
-	if err != nil {
-		served = max(served, 1)
-	}
-	for _, r := range batch[:served] {
-		if err != nil {
-			r.d, r.err = memory.Decision{}, fmt.Errorf("%w: %w", errNotRecorded, err)
-		}
-		close(r.done)
-	}
-	return served
-}
-
-// write makes one append. again says that another process was faster.
-func (k *Keeper) write(batch []*request) (served int, again bool, err error) {
-	// The event outlives the request it is about.
-	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-	defer cancel()
-	if err := k.catchUp(ctx); err != nil {
-		return 0, false, err
-	}
-	if k.state.Head() == 0 {
-		return 0, true, k.begin(ctx)
-	}
-	if k.alone > 0 {
-		batch = batch[:1]
-	}
-	expected, now := k.state.Head(), k.now()
-	var entries []audit.Entry
-	commit := func() {} // of one alone: what could not be applied is not appended either
-	for i, r := range batch {
-		d, err := r.decided(k.state, now)
-		var e audit.Entry
-		if err == nil {
-			e, err = k.entryOf(d.Event, d.Value, now)
-		}
-		switch {
-		case err != nil:
-		case len(batch) > 1:
-			err = k.state.Apply(d.Event, d.Value)
-		default:
-			commit, err = k.state.Prepare(d.Event, d.Value)
-		}
-		if err != nil {
-			if i == 0 {
-				return 0, false, err
-			}
-			batch = batch[:i]
+	for {
+		// Of what an append with another error was about nothing is known: it is
+		// not tried again.
+		if d, err = k.write(ctx, decide); !errors.Is(err, audit.ErrConflict) || ctx.Err() != nil {
 			break
 		}
-		r.d = d
-		entries = append(entries, e)
+		// Another process was faster. Whoever lost waits a little, and not each for
+		// the same time.
+		time.Sleep(time.Duration(rand.Int64N(int64(maxPause))))
 	}
-	_, err = k.store.Append(ctx, k.log, expected, entries)
-	ahead := k.state.Head() != expected // it holds what may not be in the log
-	if err == nil {
-		commit()
-	} else if ahead {
-		if rerr := k.restart(ctx); rerr != nil {
-			return 0, false, rerr
+	if err != nil {
+		return memory.Decision{}, fmt.Errorf("%w: %w", errNotRecorded, err)
+	}
+	return d, nil
+}
+
+// write decides and makes one append. What could not be applied is not appended
+// either.
+func (k *Keeper) write(ctx context.Context, decide func(*memory.State, time.Time) memory.Decision) (d memory.Decision, err error) {
+	if err = k.catchUp(ctx); err == nil && k.state.Head() == 0 {
+		if err = k.begin(ctx); err == nil {
+			err = k.catchUp(ctx)
 		}
 	}
-	if errors.Is(err, audit.ErrConflict) {
-		k.alone = 100
-		return 0, true, nil
+	if err != nil {
+		return d, err
 	}
-	if k.alone > 0 {
-		k.alone--
+	now := k.now()
+	if d, err = decided(decide, k.state, now); err != nil {
+		return d, err
 	}
-	if err == nil {
-		for _, r := range batch {
-			k.touched(r.d.Event)
-			if erases(r.d.Event) {
-				k.kept = 0 // Purge drops it
-			}
-		}
-		k.leaf = sha256.Sum256(entries[len(entries)-1].Leaf())
-		k.keep()
+	entry, err := k.entryOf(d.Event, d.Value, now)
+	if err != nil {
+		return d, err
 	}
-	// Of what an append with another error was about nothing is known: it is
-	// not tried again.
-	return len(entries), false, err
+	commit, err := k.state.Prepare(d.Event, d.Value)
+	if err != nil {
+		return d, err
+	}
+	if _, err = k.store.Append(ctx, k.log, k.state.Head(), []audit.Entry{entry}); err != nil {
+		return d, err
+	}
+	commit()
+	k.touched(d.Event)
+	if erases(d.Event) {
+		k.kept = 0 // Purge drops it
+	}
+	k.leaf = sha256.Sum256(entry.Leaf())
+	k.keep()
+	return d, nil
 }
 
 // opener is who begins a namespace: whoever wrote the configuration.
@@ -431,13 +331,13 @@ const opener = "operator"
 
 // decided makes the decision. One that fails as nothing should is not made, and
 // ends nobody else's.
-func (r *request) decided(s *memory.State, now time.Time) (d memory.Decision, err error) {
+func decided(decide func(*memory.State, time.Time) memory.Decision, s *memory.State, now time.Time) (d memory.Decision, err error) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("memory: the decision failed")
 		}
 	}()
-	if d = r.decide(s, now); d.Event == nil {
+	if d = decide(s, now); d.Event == nil {
 		err = errors.New("a decision without an event")
 	}
 	return d, err
@@ -459,8 +359,6 @@ func (k *Keeper) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err = k.store.Append(ctx, k.log, 0, []audit.Entry{entry}); errors.Is(err, audit.ErrConflict) {
-		return nil // another process began it
-	}
+	_, err = k.store.Append(ctx, k.log, 0, []audit.Entry{entry})
 	return err
 }
