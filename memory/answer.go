@@ -79,6 +79,9 @@ func (g *recalling) answer() Answers {
 			g.held["limit"]++
 		}
 	}
+	for i := range out.Items {
+		g.r.shows(g.r.clean(g.r.State.observations.get(out.Items[i].Observation)))
+	}
 	if out.Items == nil {
 		out.Items, out.Abstention = []Item{}, NothingKnown
 	}

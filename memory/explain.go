@@ -74,6 +74,9 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 		x.Statements = append(x.Statements, st)
 	}
 	x.Statements = newest(x.Statements)
+	for _, st := range x.Statements {
+		r.shows(st.Quote == nil || r.clean(s.observations.get(st.Observation)))
+	}
 	slices.SortFunc(x.Decisions, compareID)
 	x.Decisions = slices.Compact(x.Decisions)
 	for _, d := range x.Decisions {
@@ -89,7 +92,9 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 			}
 		}
 		for _, o := range newest(others) {
-			x.Values = append(x.Values, Value{o, r.caption(s.propositions.get(o)), s.standing(o, t)})
+			p := s.propositions.get(o)
+			x.Values = append(x.Values, Value{o, r.caption(p), s.standing(o, t)})
+			r.showsWords(p)
 		}
 	}
 	x.Changes = changes(v)

@@ -180,7 +180,8 @@ func edge(s string, before bool) bool {
 	return r == ' ' || r == '\n' || r == '\t' || r == '"' || r == '(' || r == '\'' || r == '<' || r == '>' || r == '='
 }
 
-// Reader reads a state for one principal at one time. It changes nothing.
+// Reader reads a state for one principal at one time. It changes nothing of it, and
+// knows whether what it showed was clean.
 type Reader struct {
 	State     *State
 	Principal string
@@ -190,6 +191,8 @@ type Reader struct {
 	// Operator says that a person reads who administers the memory: nothing is held
 	// back from him, and users are named.
 	Operator bool
+
+	unclean bool // it has shown a text that is not clean
 }
 
 // upTo is the record that the reader reads up to.
@@ -230,6 +233,7 @@ func (r *Reader) View(id string) (v View, ok bool) {
 	}
 	v = View{ID: id, Kind: "proposition", Standing: r.State.standing(id, t), Caption: r.caption(p),
 		Subject: p.Subject, Predicate: p.Predicate, Slot: p.Slot, Entity: p.Object, Observation: []string{}}
+	r.showsWords(p)
 	quoted := v.By
 	for _, w := range r.State.statements(id, t) {
 		if r.State.observations.get(w.from) == nil {
@@ -243,6 +247,7 @@ func (r *Reader) View(id string) (v View, ok bool) {
 	v.Observation = newest(v.Observation)
 	if o := r.State.observations.get(quoted); o != nil && v.Level > 0 && o.Status == Ingested {
 		v.Quote = r.quoted(o, p)
+		r.shows(o.Level >= 2 && v.Quote.Label != writ.External)
 	}
 	if p.Literal != "" {
 		rec := r.State.Recall(r.Principal, quote.LeafText([]byte(p.Literal)), v.Observation)
@@ -321,7 +326,8 @@ func (r *Reader) Answer(slot string) Answer {
 		}
 		switch why := abstention(r.State.standing(id, t).Status); {
 		case why == NoAbstention && !r.State.propositions.get(id).Gone:
-			if v, ok := r.View(id); ok && len(a.Values) < mostListed {
+			if len(a.Values) < mostListed {
+				v, _ := r.View(id)
 				a.Values = append(a.Values, v)
 			}
 		case slices.Index(rank, why) > slices.Index(rank, a.Abstention):
@@ -399,6 +405,7 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 		if o := s.observations.get(id); o != nil {
 			v := r.observed(o)
 			rec.Observation = &v
+			r.shows(r.clean(o))
 		}
 	case "ent":
 		if en := s.entities.get(id); en != nil {
@@ -408,14 +415,16 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 	case "epi":
 		if ep := s.episodes.get(id); ep != nil {
 			rec.Episode = copied(ep)
-			if o := s.observations.get(ep.Summary); o != nil && r.passes(o) {
-				d := data(o.Raw, o.Level, writ.Model)
-				rec.Summary = &d
+			if o := s.observations.get(ep.Summary); o != nil {
+				if r.shows(r.clean(o)); r.passes(o) {
+					d := data(o.Raw, o.Level, writ.Model)
+					rec.Summary = &d
+				}
 			}
 		}
 	case "test":
 		if t := s.tests.get(id); t != nil {
-			rec.Test = copied(t)
+			rec.Test = r.test(t)
 		}
 	case "dec":
 		if d := s.decided.get(id); d != nil {
@@ -440,21 +449,28 @@ func (r *Reader) entity(en *Entity) EntityView {
 		}
 		var by []string // all that bear it out
 		_, _, himself := About(n.Text)
-		shown := r.Operator || himself && en.Principal != ""
+		shown, clean := r.Operator || himself && en.Principal != "", false
 		for _, k := range en.Names[i:] {
 			if !k.Gone && k.Text == n.Text {
 				by = append(by, k.Observation)
 				o := s.observations.get(k.Observation)
 				shown = shown || o != nil && r.passes(o) && strings.Contains(" "+normName(o.Raw)+" ", " "+normName(n.Text)+" ")
+				clean = clean || o != nil && r.clean(o)
 			}
 		}
 		if !shown {
 			v.Withheld++
 			continue
 		}
+		r.shows(clean)
 		v.Names = append(v.Names, s.Recall(r.Principal, n.Text, by))
 	}
 	return v
+}
+
+func (r *Reader) test(t *Test) *Test {
+	r.shows(r.worded(decisionID(number(t.ID))))
+	return copied(t)
 }
 
 func (r *Reader) observed(o *Observation) Observed {

@@ -84,10 +84,17 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 	}
 	out = append(out, r.beliefs(props, from, last)...)
 	ordered()
-	if limit > 0 && len(out) > limit {
-		return out[:limit], true
+	if more = limit > 0 && len(out) > limit; more {
+		out = out[:limit]
 	}
-	return out, false
+	for _, m := range out {
+		if p := s.propositions.get(m.ID); p != nil && m.Text != nil {
+			r.showsWords(p)
+		} else if m.Text != nil {
+			r.shows(r.clean(s.observations.get(m.ID)))
+		}
+	}
+	return out, more
 }
 
 // taken is how a claim or an observation was erased, or ceased to be believed.
@@ -190,7 +197,7 @@ func (r *Reader) Pending(session, task string, limit int) Pending {
 	}
 	for _, id := range tests {
 		if t := s.tests.get(id); t.Status == TestProposed && t.ExpiresAt >= InstantOf(r.Now) && len(p.Tests) < limit {
-			p.Tests = append(p.Tests, copied(t))
+			p.Tests = append(p.Tests, r.test(t))
 		}
 	}
 	for n := s.head; n > 0 && len(p.Rejected) < limit && s.head-n < 1000; n-- {

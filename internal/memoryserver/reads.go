@@ -38,6 +38,10 @@ type question struct {
 	by   gateway.Caller
 	args arguments
 	at   time.Time // what was known then; zero for now
+	// clean says that nothing was read but what passes the one gate of the memory:
+	// else the session that reads it has seen what somebody else may have written,
+	// and what its agent notes from then on is no note of its own.
+	clean bool
 }
 
 // arguments are those of all read tools.
@@ -70,9 +74,9 @@ func (q *question) dated() (err error) {
 // read calls f with a reader of the memory as it is now, or as it was then.
 func (q *question) read(f func(r *memory.Reader)) error {
 	return q.s.keeper.Read(q.ctx, func(st *memory.State, now time.Time) {
-		r := q.s.reader(st, now, q.by)
-		r.AsOf = q.at
+		r := &memory.Reader{State: st, Principal: q.by.Principal, Now: now, AsOf: q.at}
 		f(r)
+		q.clean = r.Clean()
 	})
 }
 
@@ -131,10 +135,6 @@ func (r refused) Error() string { return string(r.rejection.Reason) }
 
 func refuse(reason writ.Reason, at, need string) refused {
 	return refused{&writ.Rejection{Code: writ.CodeOf(reason), Reason: reason, Failures: []writ.Failure{{Pointer: at, Reason: reason, Need: need}}}}
-}
-
-func (s *Server) reader(st *memory.State, now time.Time, by gateway.Caller) *memory.Reader {
-	return &memory.Reader{State: st, Principal: by.Principal, Now: now}
 }
 
 func recall(q *question) (any, error) {
@@ -220,9 +220,7 @@ func (s *Server) read(ctx context.Context, t *readTool, by gateway.Caller, args 
 		return gateway.Answer{}, err
 	}
 	a, err := answer(out, nil)
-	if a.Recalled = recalled(out); err == nil {
-		err = s.keeper.Read(ctx, func(st *memory.State, now time.Time) { a.Clean = clean(out, s.reader(st, now, by)) })
-	}
+	a.Recalled, a.Clean = recalled(out), q.clean
 	return a, err
 }
 
