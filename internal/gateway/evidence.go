@@ -34,7 +34,6 @@ type Captured struct {
 	Wide       string
 	Type       provenance.Type
 	Collection string
-	Time       time.Time
 	Seen       uint64 // where in the log the evidence's record stands, from 1
 	// Unlooked says, of a text that was not found, that not everything was looked at:
 	// something was passed over for its size.
@@ -262,7 +261,7 @@ func (ss *sessions) capture(ctx context.Context, id string, number uint32, text 
 
 // captured is a text that stands in the bytes of one piece of evidence.
 func (s *session) captured(x *evidenceEntry, lapse uint64, b []byte, text string, hide func([]byte) []byte) (c Captured, ok bool) {
-	c = Captured{Evidence: x.Evidence, Server: x.Server, Tool: x.Tool, Time: x.Time, Seen: x.seen}
+	c = Captured{Evidence: x.Evidence, Server: x.Server, Tool: x.Tool, Seen: x.seen}
 	if x.value != valueTurn {
 		ok = s.quoted(&c, x, b, text, hide)
 		return c, ok
@@ -458,7 +457,7 @@ type units struct {
 }
 
 func (u *units) captured(label writ.Label, pointer string) Captured {
-	return Captured{Evidence: u.x.Evidence, Server: u.x.Server, Tool: u.x.Tool, Time: u.x.Time, Seen: u.x.seen, Label: label, Pointer: pointer}
+	return Captured{Evidence: u.x.Evidence, Server: u.x.Server, Tool: u.x.Tool, Seen: u.x.seen, Label: label, Pointer: pointer}
 }
 
 // show hides what must not be stored, and shows the rest.

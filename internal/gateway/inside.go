@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
@@ -41,12 +40,9 @@ type Inside interface {
 // the payload.
 type Caller struct {
 	Session   string // public id
-	Anonymous bool   // the request carried no session: what is done is nobody's
 	Principal string // whom the session is bound to
 	Task      []byte // the JSON value of MetaTask, nil for none
 	Redacted  bool   // the arguments are not what the client sent, but that redacted
-	Decision  uint64 // number of the decision that allowed the call
-	Time      time.Time
 	// Capture is Gateway.Capture in that session, Sightings Gateway.Sightings.
 	// If the call was redacted, what was seen is compared as it would be.
 	Capture   func(ctx context.Context, number uint32, text string) (Captured, bool, error)
@@ -56,9 +52,6 @@ type Caller struct {
 	// any of what it saw is others'.
 	Units   func(ctx context.Context, visit func(*Unit)) (all bool, err error)
 	Exposed func(ctx context.Context) (bool, error)
-	// Recorded waits until the decision is in the log. That of a read is not
-	// there yet; a read that has an effect of its own waits for it first.
-	Recorded func() error
 }
 
 // Answer is the answer of a tool of Inside.
@@ -110,7 +103,7 @@ func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Respo
 		task = []byte("null") // meant to be one, and none
 	}
 	answer, err := c.g.inside.Call(ctx, Caller{
-		Session: c.s.id, Anonymous: d.anonymous, Principal: c.r.Principal, Task: task, Redacted: of.hide != nil, Decision: d.record.n, Time: d.at,
+		Session: c.s.id, Principal: c.r.Principal, Task: task, Redacted: of.hide != nil,
 		Capture: func(ctx context.Context, number uint32, text string) (Captured, bool, error) {
 			return c.g.sessions.capture(ctx, c.s.id, number, text, of)
 		},
@@ -120,8 +113,7 @@ func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Respo
 		Units: func(ctx context.Context, visit func(*Unit)) (bool, error) {
 			return c.g.sessions.units(ctx, c.s.id, of, visit)
 		},
-		Exposed:  func(ctx context.Context) (bool, error) { return c.g.sessions.Exposed(ctx, c.s.id) },
-		Recorded: d.record.wait,
+		Exposed: func(ctx context.Context) (bool, error) { return c.g.sessions.Exposed(ctx, c.s.id) },
 	}, d.Call.Tool, d.Arguments.Raw())
 	if errors.Is(err, audit.ErrAltered) {
 		c.g.events.log.Error("what a call of the memory rests on was altered on disk", "error", err)

@@ -85,7 +85,7 @@ func TestInside(t *testing.T) {
 			}
 			by := n.callers[0]
 			s, _ := r.gw.FindSession(ctx, "loopback", secret)
-			if by.Session != s.PublicID() || by.Principal != "loopback" || by.Decision == 0 || by.Time.IsZero() {
+			if by.Session != s.PublicID() || by.Principal != "loopback" {
 				t.Errorf("told of the call: %+v", by)
 			}
 			// The payload of a proposal is the memory's to judge, that of a question is
@@ -243,65 +243,5 @@ func TestInsideRedacts(t *testing.T) {
 	got := w.call(ctx, "record_observation", `{"payload":{"raw_payload":"the s3cr3t-4711 opens the door"}}`)
 	if said := text(strictjson.Get(got.result, "structuredContent"), "said"); said != `"the [redacted] opens the door" redacted=true task= found=true whole=false <nil>` {
 		t.Error(said)
-	}
-}
-
-// reader is a memory whose reads want their decision in the log.
-type reader struct {
-	notebook
-	recorded func(by gateway.Caller) error
-}
-
-func (n *reader) Call(ctx context.Context, by gateway.Caller, tool string, arguments []byte) (gateway.Answer, error) {
-	if err := n.recorded(by); err != nil {
-		return gateway.Answer{}, err
-	}
-	return n.notebook.Call(ctx, by, tool, arguments)
-}
-
-// TestInsideRecorded: a read of the memory that has an effect finds its own
-// decision in the log before it has one, and the result behind it.
-func TestInsideRecorded(t *testing.T) {
-	ctx := testContext(t)
-	up := newScripted(t, "toy", true)
-	up.list("tools/list", itemTools)
-	r := newRig(t, onSQLite(t), policy(t, insidePolicy), up.config(true))
-	n := &reader{notebook: notebook{answer: `{"items":[]}`}}
-	waits, found, late := false, 0, 0
-	n.recorded = func(by gateway.Caller) error {
-		if waits {
-			if err := by.Recorded(); err != nil {
-				return err
-			}
-		}
-		found = 0
-		for it, err := range r.store.Read(ctx, by.Session, by.Decision) {
-			if err != nil {
-				return err
-			}
-			if it.N == by.Decision {
-				found++
-			}
-		}
-		return nil
-	}
-	r.opts.Inside = n
-	r.restart()
-	w := overHTTP(ctx, r, true, web{session: r.mint()})
-	for range 3 {
-		passed(t, w.call(ctx, "memory_search", `{"query":"x"}`))
-		if found == 0 { // else it was written along with what came before
-			late++
-		}
-		waits = true
-		passed(t, w.call(ctx, "memory_search", `{"query":"x"}`))
-		if found != 1 {
-			t.Error("its decision was not in the log")
-		}
-		passed(t, w.call(ctx, "record_observation", `{"payload":{}}`)) // an act's is there anyway
-		waits = false
-	}
-	if late == 0 {
-		t.Error("a read's decision is in the log before it is carried out, always: this test shows nothing")
 	}
 }
