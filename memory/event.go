@@ -15,12 +15,9 @@ import (
 )
 
 // EventVersion is the version of events this package writes: of their format,
-// and of the rules they are decided by. Those of earlier versions are read and
+// and of the rules they are decided by. Those of the version before are read and
 // applied as they stand, and not decided again.
 const EventVersion = 4
-
-// oldestVersion is the oldest there is a log of.
-const oldestVersion = 2
 
 // Kind says what an event is.
 type Kind string
@@ -265,7 +262,7 @@ func ParseEvent(b []byte) (*Event, error) {
 // check holds what the form alone does not say.
 func (e *Event) check() error {
 	switch {
-	case e.V < oldestVersion || e.V > EventVersion:
+	case e.V != EventVersion && e.V != EventVersion-1:
 		return errors.New("memory: an event of a version this one does not know")
 	case e.N == 0 || e.At < 0 || e.At > maxInstant:
 		return errEvent
