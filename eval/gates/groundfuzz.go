@@ -152,12 +152,18 @@ func (v *review) judge(g Gates, want writ.Reason, raw string) answer {
 			if want := v.items[l][i]; it.Text != want.Text || it.Evidence != want.Evidence {
 				return answer{wrong: "other items"}
 			}
-			if !v.stands(it.Evidence, it.Quote) || !claim.VerifyRange(source, it.Evidence, it.Quote) {
+			if !v.stands(it.Evidence, it.Quote) || !again(source, it) {
 				return answer{wrong: "another place"}
 			}
 		}
 	}
 	return answer{}
+}
+
+// again reports whether what an item quotes is found again, as an audit finds it.
+func again(source *claim.Source, it claim.Item) bool {
+	got, no := source.Find(it.Evidence)
+	return no == "" && got == it.Quote
 }
 
 // stands reports whether a quote is where the evidence stands: in the canonical

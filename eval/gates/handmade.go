@@ -185,7 +185,7 @@ func (c *groundCase) judge(g Gates) answer {
 	}
 	for _, items := range [][]claim.Item{got.Bullets, got.Risks, got.Recommendations} {
 		for _, it := range items {
-			if !claim.VerifyRange(source, it.Evidence, it.Quote) {
+			if !again(source, it) {
 				a.wrong = "a quote that is not found again"
 			}
 		}

@@ -198,12 +198,3 @@ func (s Summary) Verbatim(source *Source, summary []byte) bool {
 	}
 	return true
 }
-
-// VerifyRange reports whether a quote that was once given for this evidence is
-// the one Ground gives now: same text, same range of the text, same range of
-// the record. Make the source of the same recorded bytes, pointer and limit
-// first; an audit needs nothing else.
-func VerifyRange(source *Source, evidence string, q Quote) bool {
-	got, r := source.Find(evidence)
-	return r == "" && got == q
-}

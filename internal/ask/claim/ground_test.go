@@ -75,14 +75,14 @@ func TestGroundCases(t *testing.T) {
 				if from, _ := strconv.Unquote(strings.TrimPrefix(want, q.Pointer+" ")); string(record[q.From:q.To]) == from {
 					got = want
 				}
-				if !VerifyRange(source, evidence, q) || source.Text()[q.Start:q.End] != evidence {
+				if !again(source, evidence, q) || source.Text()[q.Start:q.End] != evidence {
 					t.Errorf("%s: %s: %+v", file, line, q)
 				}
 				q.To++
-				if VerifyRange(source, evidence, q) {
+				if again(source, evidence, q) {
 					t.Errorf("%s: another range verifies", file)
 				}
-			} else if q != (Quote{}) || VerifyRange(source, evidence, q) || writ.CodeOf(r) != writ.MissingProvenance {
+			} else if q != (Quote{}) || again(source, evidence, q) || writ.CodeOf(r) != writ.MissingProvenance {
 				t.Errorf("%s: %s: %+v", file, line, q)
 			}
 			if got != want {
@@ -291,7 +291,7 @@ func TestSourceProperty(t *testing.T) {
 		q, r := full.Find(evidence)
 		if r == "" {
 			quoted++
-			if plain[q.Start:q.End] != evidence || spelt(t, record[q.From:q.To]) != evidence || !VerifyRange(full, evidence, q) {
+			if plain[q.Start:q.End] != evidence || spelt(t, record[q.From:q.To]) != evidence || !again(full, evidence, q) {
 				t.Fatalf("%q is not %q", record[q.From:q.To], evidence)
 			}
 			// A mutant that stands nowhere is refused.
@@ -308,7 +308,7 @@ func TestSourceProperty(t *testing.T) {
 			cut.Truncated() != (len(cut.body) < len(plain)) || cut.Truncated() != strings.HasSuffix(cut.Text(), Marker) || !utf8.ValidString(cut.body) {
 			t.Fatalf("limit %d: %q of %q", limit, cut.Text(), plain)
 		}
-		if q, r := cut.Find(evidence); r == "" && !VerifyRange(full, evidence, q) {
+		if q, r := cut.Find(evidence); r == "" && !again(full, evidence, q) {
 			t.Fatalf("%q can be quoted of the cut text only", evidence)
 		}
 	})
@@ -404,4 +404,11 @@ func FuzzParseSummary(f *testing.F) {
 			t.Fatalf("%s does not re-encode: %v", b, stop)
 		}
 	})
+}
+
+// again reports whether a quote that was once given for this evidence is the one
+// that is found now: what an audit does, with a source of the same recorded bytes.
+func again(source *Source, evidence string, q Quote) bool {
+	got, r := source.Find(evidence)
+	return r == "" && got == q
 }
