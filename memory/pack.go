@@ -101,7 +101,7 @@ func wordsOf(t reflect.Type) []bool {
 var tagged sync.Map
 
 // errPack says that bytes are none that encode wrote.
-var errPack = errors.New("memory: what was stored cannot be read")
+var errPack = errors.New("memory: a row cannot be read")
 
 // decoder reads what encode wrote.
 type decoder struct {

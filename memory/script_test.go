@@ -19,6 +19,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/quote"
+	"github.com/writ-project/writ/internal/snapshot"
 )
 
 // A script is a file of testdata/cases: what happens to a memory, a line each,
@@ -218,11 +219,11 @@ func (x *script) apply(d Decision) {
 func reopened(t testing.TB, s *State) *State {
 	t.Helper()
 	var b bytes.Buffer
-	if err := s.Snapshot()(&b); err != nil {
+	if err := snapshot.Encode(&b, s.Clone()); err != nil {
 		t.Fatal(err)
 	}
-	again, err := FromSnapshot(b.Bytes())
-	if err != nil || again.Digest() != s.Digest() {
+	again := New()
+	if err := snapshot.Decode(b.Bytes(), again); err != nil || again.Digest() != s.Digest() {
 		t.Fatalf("what was stored is another state: %v", err)
 	}
 	return again

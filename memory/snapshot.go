@@ -1,75 +1,27 @@
 package memory
 
 import (
-	"encoding/binary"
-	"io"
-
-	"github.com/writ-project/writ/internal/words"
+	"maps"
+	"slices"
 )
 
-// Snapshot returns what writes the state as it is now, its indexes with it, so that
-// another process goes on from it without its events. It may be called while the
-// state goes on. What it writes is no evidence: whoever keeps it guards it by a MAC,
-// binds it to the record it stands at and to the program that wrote it, and drops it
-// where something is erased; who verifies folds the events.
-func (s *State) Snapshot() (write func(io.Writer) error) {
+// Clone is a copy of the state as it is now, its indexes with it, that may be read
+// beside what goes on: of it a snapshot is made, from which another process goes on
+// without the events. That is no evidence: whoever keeps it guards it by a MAC, binds
+// it to the record it stands at and to the program that wrote it, and drops it where
+// something is erased; who verifies folds the events.
+func (s *State) Clone() *State {
 	s.pack()
 	s.readTexts()
-	texts, beside := s.texts.AppendTo(nil), s.beside.AppendTo(nil)
-	var b []byte
-	text := func(t string) { b = append(binary.AppendUvarint(b, uint64(len(t))), t...) }
-	for _, t := range []string{s.namespace, s.policy, string(s.mode)} {
-		text(t)
+	c := New()
+	c.reached = s.reached
+	*c.words = lexicon{slices.Clone(s.words.words), maps.Clone(s.words.at)}
+	of := s.all()
+	for i, t := range c.all() {
+		*t.parts() = *of[i].parts() // none is changed in place
 	}
-	for _, n := range []uint64{s.head, s.inherited, s.seen, uint64(s.latest), uint64(len(s.words.words))} {
-		b = binary.AppendUvarint(b, n)
-	}
-	for _, t := range s.words.words {
-		text(t)
-	}
-	packs := make([]words.Pack, 0, 40)
-	for _, t := range s.all() {
-		packs = append(packs, *t.parts()) // none is changed in place
-	}
-	return func(w io.Writer) error {
-		for _, p := range packs {
-			head, data := p.Stored(b)
-			if _, err := w.Write(head); err != nil {
-				return err
-			}
-			if _, err := w.Write(data); err != nil {
-				return err
-			}
-			b = head[:0]
-		}
-		if _, err := w.Write(append(binary.AppendUvarint(b[:0], uint64(len(texts))), texts...)); err != nil {
-			return err
-		}
-		_, err := w.Write(beside)
-		return err
-	}
-}
-
-// FromSnapshot returns the state that Snapshot wrote. What it reads is whole, of
-// this program and of this namespace, or it is not called.
-func FromSnapshot(b []byte) (*State, error) {
-	s, d := New(), &words.Reader{B: b}
-	text := func() string { return string(d.Take(d.Uint())) }
-	s.namespace, s.policy, s.mode = text(), text(), Mode(text())
-	s.head, s.inherited, s.seen, s.latest = d.Uint(), d.Uint(), d.Uint(), Instant(d.Uint())
-	for range d.Uint() {
-		if d.Short {
-			return nil, errPack
-		}
-		s.words.number(text())
-	}
-	for _, t := range s.all() {
-		*t.parts() = d.Pack()
-	}
-	if s.texts.Load(d.Take(d.Uint())) != nil || d.Short || s.beside.Load(d.B) != nil {
-		return nil, errPack
-	}
-	return s, nil
+	c.texts, c.beside = s.texts.Clone(), s.beside.Clone()
+	return c
 }
 
 // all are the tables of the state and of its indexes.

@@ -43,9 +43,9 @@ type State struct {
 	unread        []string
 	// hearings are questions as they were heard since the newest event, of which
 	// held statements.
-	hearings map[string]*hearing
-	held     int
-	erasure  string // the newest, "" where nobody looked for it
+	hearings map[string]*hearing `snapshot:"-"`
+	held     int                 `snapshot:"-"`
+	erasure  string              // the newest, "" where nobody looked for it
 	// fresh are the edges a draft made: indexes do not know them yet.
 	fresh []string
 }

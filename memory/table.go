@@ -42,7 +42,7 @@ type table[T any] struct {
 	packed words.Pack
 	words  *lexicon
 	// seen are rows of the pack that were read lately.
-	seen map[string]*T
+	seen map[string]*T `snapshot:"-"`
 }
 
 func (t *table[T]) over(base stored) { t.base = base.(*table[T]) }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -60,8 +61,8 @@ func (ss *sessions) keepAt(s *session) {
 		k.Index = &s.index
 		defer s.index.mu.Unlock()
 	}
-	body, err := snapshot.Encode(&k)
-	if err != nil {
+	var body bytes.Buffer
+	if err := snapshot.Encode(&body, &k); err != nil {
 		ss.events.log.Error("a session's snapshot was not made", "session", s.id, "error", err)
 		return
 	}
@@ -73,7 +74,7 @@ func (ss *sessions) keepAt(s *session) {
 	}
 	s.keeping = true
 	ss.folds.Go(func() {
-		err := ss.snapshots.Write(s.id, at, func(w io.Writer) error { _, err := w.Write(body); return err })
+		err := ss.snapshots.Write(s.id, at, func(w io.Writer) error { _, err := w.Write(body.Bytes()); return err })
 		if err != nil || ss.isOver(s.id) {
 			ss.drop(s.id)
 		}

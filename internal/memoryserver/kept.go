@@ -3,6 +3,7 @@ package memoryserver
 import (
 	"context"
 	"crypto/sha256"
+	"io"
 
 	"github.com/writ-project/writ/internal/snapshot"
 	"github.com/writ-project/writ/memory"
@@ -25,7 +26,7 @@ func (k *Keeper) restart(ctx context.Context) error {
 			return err
 		}
 		if it.N == at.N && sha256.Sum256(it.Leaf) == at.Leaf {
-			if s, err := memory.FromSnapshot(body); err == nil {
+			if s := memory.New(); snapshot.Decode(body, s) == nil {
 				k.state, k.kept, k.leaf = s, at.N, at.Leaf
 			}
 		}
@@ -46,9 +47,10 @@ func (k *Keeper) keep() {
 		return
 	}
 	k.kept = head
-	at, write := snapshot.At{N: head, Leaf: k.leaf}, k.state.Snapshot()
+	at, state := snapshot.At{N: head, Leaf: k.leaf}, k.state.Clone()
 	go func() {
 		defer k.writing.Unlock()
+		write := func(w io.Writer) error { return snapshot.Encode(w, state) }
 		if k.o.Snapshots.Write(k.log, at, write) == nil && k.erasedSince(head) {
 			_ = k.o.Snapshots.Drop(k.log)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"io"
 	"maps"
@@ -368,18 +367,7 @@ func (k *Keeper) saveVectors(end bool) bool {
 	}
 	n.unsaved = len(n.rows) - len(rows)
 	n.mu.Unlock()
-	err := k.o.Snapshots.Write(k.onDisk(), snapshot.At{Leaf: n.made}, func(w io.Writer) error {
-		for _, v := range rows {
-			var b []byte
-			for _, f := range []string{v.id, v.kind, v.sum, string(v.parts)} {
-				b = append(binary.AppendUvarint(b, uint64(len(f))), f...)
-			}
-			if _, err := w.Write(b); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := k.o.Snapshots.Write(k.onDisk(), snapshot.At{Leaf: n.made}, func(w io.Writer) error { return snapshot.Encode(w, &rows) })
 	n.mu.Lock()
 	if err != nil {
 		n.unsaved += len(n.rows) + 1
@@ -398,18 +386,7 @@ func (k *Keeper) loadVectors() {
 	if !ok || at.Leaf != n.made {
 		return
 	}
-	field := func() (f []byte) {
-		size, from := binary.Uvarint(body)
-		if from <= 0 || size > uint64(len(body)-from) {
-			body = nil
-			return nil
-		}
-		f, body = body[from:from+int(size)], body[from+int(size):]
-		return f
-	}
-	for len(body) > 0 {
-		v := &vector{id: string(field()), kind: string(field()), sum: string(field()), parts: field()}
-		v.norm = math.Sqrt(float64(v.times(v)))
-		n.rows[v.id] = v
+	if rows := n.rows; snapshot.Decode(body, &rows) == nil {
+		n.rows = rows
 	}
 }

@@ -4,22 +4,25 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"sync"
 	"time"
 	"unsafe"
 )
 
-// Encode returns what v points to as bytes, from which Decode makes it again in a
+// Encode writes what v points to as bytes, from which Decode makes it again in a
 // process of this very program: all fields, exported or not, so that none is forgotten.
 // What is shared by pointer, map, slice or text is shared afterwards too, but for parts
 // of one another. A field with the tag `snapshot:"-"` and locks are left out; a
 // function, a channel or an interface anywhere else is an error. Nobody may change v
 // meanwhile.
-func Encode(v any) ([]byte, error) {
-	e := encoder{seen: map[shared]uint64{}}
-	err := e.value(reflect.ValueOf(v).Elem())
-	return e.b, err
+func Encode(w io.Writer, v any) error {
+	e := encoder{w: w, seen: map[shared]uint64{}}
+	if err := e.value(reflect.ValueOf(v).Elem()); err != nil {
+		return err
+	}
+	return e.write(nil)
 }
 
 // Decode makes in what v points to what Encode was given. It trusts the bytes: they were
@@ -54,8 +57,21 @@ type shared struct {
 }
 
 type encoder struct {
-	b    []byte
+	w    io.Writer
+	b    []byte // what is not written yet
 	seen map[shared]uint64
+}
+
+// mostHeld is how many bytes are put together before they are written.
+const mostHeld = 64 << 10
+
+// write writes what is put together, and then some bytes.
+func (e *encoder) write(more []byte) error {
+	_, err := e.w.Write(e.b)
+	if e.b = e.b[:0]; err == nil && len(more) > 0 {
+		_, err = e.w.Write(more)
+	}
+	return err
 }
 
 func (e *encoder) value(v reflect.Value) error {
@@ -135,7 +151,11 @@ func (e *encoder) shared(v reflect.Value) error {
 		}
 	case reflect.Slice:
 		if length > 0 && isPlain(t.Elem()) {
-			e.b = append(e.b, unsafe.Slice((*byte)(at), uintptr(length)*t.Elem().Size())...)
+			b := unsafe.Slice((*byte)(at), uintptr(length)*t.Elem().Size())
+			if len(e.b)+len(b) > mostHeld {
+				return e.write(b)
+			}
+			e.b = append(e.b, b...)
 			return nil
 		}
 		return e.elements(v)

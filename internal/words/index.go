@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sync"
 )
 
 // The constants of BM25, those of Lucene.
@@ -41,7 +40,7 @@ type Index struct {
 	gone   int                 // docs that are found no more, and still in lists
 	length int64               // of all texts, in words
 
-	sums sync.Pool // of a search, *[]float64, all zero
+	sums []float64 `snapshot:"-"` // of a search, all zero
 }
 
 // form is a word in a language.
@@ -301,12 +300,11 @@ type scored struct {
 }
 
 func (x *Index) best(asked []wanted, kinds []string, limit int) []Hit {
-	sums, _ := x.sums.Get().(*[]float64)
-	if sums == nil || len(*sums) < len(x.docs) {
-		s := make([]float64, cap(x.docs))
-		sums = &s
+	sums := x.sums
+	if x.sums = nil; len(sums) < len(x.docs) {
+		sums = make([]float64, cap(x.docs))
 	}
-	found := x.score(*sums, asked)
+	found := x.score(sums, asked)
 	shelfOf := make([]int, len(x.kinds))
 	for k, kind := range x.kinds {
 		if len(kinds) > 0 {
@@ -317,8 +315,8 @@ func (x *Index) best(asked []wanted, kinds []string, limit int) []Hit {
 	// place.
 	shelves := make([][]scored, max(1, len(kinds)))
 	for _, place := range found {
-		s := scored{(*sums)[place], place}
-		(*sums)[place] = 0
+		s := scored{sums[place], place}
+		sums[place] = 0
 		of := shelfOf[x.docs[place].kind]
 		if of < 0 {
 			continue
@@ -337,7 +335,7 @@ func (x *Index) best(asked []wanted, kinds []string, limit int) []Hit {
 			x.sink(shelf, 0)
 		}
 	}
-	x.sums.Put(sums)
+	x.sums = sums // all zero again
 	all := slices.Concat(shelves...)
 	slices.SortFunc(all, x.compare)
 	var out []Hit

@@ -3,7 +3,6 @@ package words
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -130,7 +129,13 @@ func (p plain) search(query string, kinds []string, limit int) (out []Hit) {
 	})
 }
 
-// TestIndex: whatever was put, dropped, folded, stored and loaded in between, an
+// whole is all that a copy of an index holds.
+func whole(x *Index) string {
+	c := x.Clone()
+	return fmt.Sprintf("%+v", c)
+}
+
+// TestIndex: whatever was put, dropped, folded and copied in between, an
 // index finds what the slow way finds in what is left, with the same scores, and
 // is the index that was never told anything else.
 func TestIndex(t *testing.T) {
@@ -162,10 +167,8 @@ func TestIndex(t *testing.T) {
 			case 1:
 				x.fold()
 			case 2:
-				var again Index
-				if err := again.Load(x.AppendTo(nil)); err != nil {
-					t.Fatal(err)
-				}
+				again := x.Clone()
+				x.Drop("a", "obs_1") // which is nothing to its copy
 				x = &again
 			case 3:
 				ask(t, x, p)
@@ -180,13 +183,8 @@ func TestIndex(t *testing.T) {
 		for _, d := range p {
 			fresh.Put(d.id, d.kind, d.text)
 		}
-		form := x.AppendTo(nil)
-		if !bytes.Equal(form, fresh.AppendTo(nil)) || len(x.open)+len(x.forms) > 0 {
+		if whole(x) != whole(&fresh) || len(x.open)+len(x.forms) > 0 {
 			t.Fatalf("%v: something else is left", p)
-		}
-		n := rapid.IntRange(0, len(form)-1).Draw(t, "cut")
-		if err := x.Load(form[:n]); err != ErrForm || x.Len() > 0 {
-			t.Fatalf("of %d bytes %d make an index: %v", len(form), n, err)
 		}
 	})
 }
@@ -213,7 +211,7 @@ func TestMany(t *testing.T) {
 	for _, d := range p {
 		fresh.Put(d.id, d.kind, d.text)
 	}
-	if !bytes.Equal(x.AppendTo(nil), fresh.AppendTo(nil)) {
+	if whole(&x) != whole(&fresh) {
 		t.Fatal("something else is left")
 	}
 	for _, query := range []string{"w0", "w0 w1 w2 w3 w7", "w1 w1f"} {
@@ -224,7 +222,7 @@ func TestMany(t *testing.T) {
 }
 
 // TestHeld: a word that was dropped with the only text of it is nowhere, in no
-// form and not in the stored one.
+// form.
 func TestHeld(t *testing.T) {
 	var x Index
 	x.Put("obs_1", "observation", "the passphrase is Xylophonists")
@@ -234,7 +232,7 @@ func TestHeld(t *testing.T) {
 	for _, drop := range []string{"obs_1", "obs_3"} {
 		x.Drop(drop)
 	}
-	held := fmt.Sprintf("%s %v %s", x.packed.data[:cap(x.packed.data)], x.forms, x.AppendTo(nil))
+	held := fmt.Sprintf("%s %v %s", x.packed.data[:cap(x.packed.data)], x.forms, x.ids[:cap(x.ids)])
 	for stem := range x.open {
 		held += stem
 	}
@@ -279,13 +277,7 @@ func TestCases(t *testing.T) {
 			t.Errorf("%s: %q finds %v, want %v", c.Name, c.Query, got, c.Want)
 		}
 	}
-	// Where words are taken apart otherwise, an index that was stored is another.
-	if sum := fmt.Sprintf("%d %x", version, sha256.Sum256(x.AppendTo(nil))); sum != stored {
-		t.Errorf("the stored form is %s, was %s: it takes another version", sum, stored)
-	}
 }
-
-const stored = "2 359ff6f9a63499e8f51c33a7312449a0907954eaee68177db17b8bf021117d65"
 
 // TestForms: what finds what.
 func TestForms(t *testing.T) {
@@ -401,21 +393,9 @@ func BenchmarkIndex(b *testing.B) {
 			report(b)
 		})
 	}
-	var form []byte
-	b.Run("store", func(b *testing.B) {
+	b.Run("clone", func(b *testing.B) {
 		for b.Loop() {
-			timed(func() { form = x.AppendTo(form[:0]) })
-		}
-		report(b)
-		b.ReportMetric(float64(len(form))/n, "bytes/text")
-	})
-	b.Run("load", func(b *testing.B) {
-		for b.Loop() {
-			timed(func() {
-				if err := new(Index).Load(form); err != nil {
-					b.Fatal(err)
-				}
-			})
+			timed(func() { x.Clone() })
 		}
 		report(b)
 	})

@@ -1,9 +1,7 @@
 package words
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -220,68 +218,15 @@ func (x *Index) close() (gone []uint32) {
 	return gone
 }
 
-// version is that of the stored form, and of how texts are taken apart.
-const version = 2
-
-// AppendTo appends the index to out in the form that Load reads. The same texts,
-// put in the same order into an empty index, have the same form, whatever was
-// dropped in between, if their kinds came in the same order.
-func (x *Index) AppendTo(out []byte) []byte {
+// Clone is a copy of the index as it is now, which shares nothing that is changed. The
+// same texts, put in the same order into an empty index, have the same clone,
+// whatever was dropped in between, if their kinds came in the same order.
+func (x *Index) Clone() Index {
 	if x.gone > 0 || len(x.docs) > len(x.byID) {
 		x.fold()
 	}
-	out = binary.AppendUvarint(append(out, version), uint64(len(x.kinds)))
-	for _, k := range x.kinds {
-		out = append(binary.AppendUvarint(out, uint64(len(k))), k...)
-	}
-	out = binary.AppendUvarint(out, uint64(len(x.docs)))
-	start := uint32(0)
-	for _, d := range x.docs {
-		out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(d.kind)), uint64(d.in))
-		out = binary.AppendUvarint(out, uint64(d.end-start))
-		out = binary.AppendUvarint(out, uint64(d.length))
-		start = d.end
-	}
-	out = append(binary.AppendUvarint(out, uint64(len(x.ids))), x.ids...)
-	head, data := x.packed.Stored(appendPlaces(out, x.byID))
-	return append(head, data...)
-}
-
-// ErrForm says that bytes are not an index in its stored form.
-var ErrForm = errors.New("words: not an index of this version")
-
-// Load makes the index what AppendTo wrote. It trusts what is in it, fails where
-// some of it is missing, which leaves the index empty, and keeps nothing of b.
-func (x *Index) Load(b []byte) error {
-	if *x = (Index{}); !x.load(&Reader{B: b}) {
-		*x = Index{}
-		return ErrForm
-	}
-	return nil
-}
-
-func (x *Index) load(r *Reader) bool {
-	if r.Uint() != version {
-		return false
-	}
-	for n := r.Uint(); n > 0 && !r.Short; n-- {
-		x.kinds = append(x.kinds, string(r.Take(r.Uint())))
-	}
-	n := r.Uint()
-	x.docs = make([]doc, 0, min(n, uint64(len(r.B))))
-	end := uint32(0)
-	for ; n > 0 && !r.Short; n-- {
-		d := doc{kind: uint8(r.Uint()), in: language(r.Uint())}
-		end += uint32(r.Uint())
-		d.end, d.length = end, uint32(r.Uint())
-		if int(d.kind) >= len(x.kinds) || int(d.in) >= len(languages) {
-			return false
-		}
-		x.docs = append(x.docs, d)
-		x.spoken[d.in]++
-		x.length += int64(d.length)
-	}
-	x.ids = bytes.Clone(r.Take(r.Uint()))
-	x.byID, x.packed = r.places(), r.Pack()
-	return !r.Short && len(r.B) == 0
+	c := *x
+	c.kinds, c.docs, c.ids, c.byID = slices.Clone(x.kinds), slices.Clone(x.docs), slices.Clone(x.ids), slices.Clone(x.byID)
+	c.fresh, c.open, c.forms, c.sums = nil, nil, nil, nil
+	return c
 }

@@ -2,7 +2,6 @@ package words
 
 import (
 	"encoding/binary"
-	"slices"
 	"sort"
 )
 
@@ -67,19 +66,6 @@ func (p *Pack) Take(from *Pack, i, j int) {
 	p.data = append(p.data, from.data[from.start(i):from.start(j)]...)
 }
 
-// Stored is what Reader.Pack reads: a head, which is appended to b, and data behind it.
-func (p *Pack) Stored(b []byte) (head, data []byte) {
-	return binary.AppendUvarint(appendPlaces(b, p.at), uint64(len(p.data))), p.data
-}
-
-func appendPlaces(b []byte, places []uint32) []byte {
-	b = binary.AppendUvarint(b, uint64(len(places)))
-	for _, at := range places {
-		b = binary.LittleEndian.AppendUint32(b, at)
-	}
-	return b
-}
-
 // A Reader takes bytes apart. What would go beyond them is nothing, and Short.
 type Reader struct {
 	B     []byte
@@ -114,19 +100,4 @@ func (r *Reader) Take(n uint64) []byte {
 	out := r.B[:n]
 	r.B = r.B[n:]
 	return out
-}
-
-func (r *Reader) places() []uint32 {
-	in := r.Take(4 * min(r.Uint(), uint64(len(r.B))))
-	out := make([]uint32, len(in)/4)
-	for i := range out {
-		out[i] = binary.LittleEndian.Uint32(in[4*i:])
-	}
-	return out
-}
-
-// Pack reads a stored pack. It keeps nothing of B.
-func (r *Reader) Pack() Pack {
-	at := r.places()
-	return Pack{slices.Clone(r.Take(r.Uint())), at}
 }
