@@ -141,21 +141,26 @@ func (f *flags) inState(run func(c *cobra.Command, dir string, args []string) er
 // opening is a way to open the log of the state directory that a flag names.
 type opening func(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error)
 
-// toAppend makes the state directory if there is none.
-func toAppend(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error) {
-	if dir, err = stateDir(flag); err == nil {
-		st, err = openStore(ctx, dir)
+// opens finds the state directory and opens its log, each in its way.
+func opens(find func(flag string) (string, error), open func(ctx context.Context, dir string) (*sqlite.Store, error)) opening {
+	return func(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error) {
+		if dir, err = find(flag); err == nil {
+			st, err = open(ctx, dir)
+		}
+		return dir, st, err
 	}
-	return dir, st, err
 }
 
-// toExplain makes nothing, and proves what is read.
-func toExplain(_ context.Context, flag string) (dir string, st *sqlite.Store, err error) {
-	if dir, err = existingState(flag); err == nil {
-		st, err = openForReading(dir)
-	}
-	return dir, st, err
-}
+var (
+	// toAppend makes the state directory if there is none.
+	toAppend = opens(stateDir, openStore)
+	// toExplain makes nothing, and proves what is read.
+	toExplain = opens(existingState, func(_ context.Context, dir string) (*sqlite.Store, error) { return openForReading(dir) })
+	// toTrust is toExplain of a log that is no older than this machine knows.
+	toTrust = opens(existingState, openCurrent)
+	// toRule is toAppend where something was recorded before.
+	toRule = opens(existingState, openStore)
+)
 
 // onLog is a command that works with a log, which is open while it runs.
 func (f *flags) onLog(open opening, run func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error) func(*cobra.Command, []string) error {

@@ -117,22 +117,6 @@ func (f *flags) open(ctx context.Context, what need) (*remembered, error) {
 	return r, nil
 }
 
-// toTrust is toExplain of a log that is no older than this machine knows.
-func toTrust(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error) {
-	if dir, err = existingState(flag); err == nil {
-		st, err = openCurrent(ctx, dir)
-	}
-	return dir, st, err
-}
-
-// toRule is toAppend where something was recorded before.
-func toRule(ctx context.Context, flag string) (dir string, st *sqlite.Store, err error) {
-	if dir, err = existingState(flag); err == nil {
-		st, err = openStore(ctx, dir)
-	}
-	return dir, st, err
-}
-
 // with is a command that works with a namespace, which is open while it runs.
 func (f *flags) with(what need, run func(c *cobra.Command, r *remembered, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {

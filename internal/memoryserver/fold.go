@@ -27,10 +27,9 @@ type Fold struct {
 	policy map[string]*memory.Policy
 
 	// missing are records whose text is gone and whose erasure is still to
-	// come in the log; absent counts those that changed something: in between
-	// the state lacks what was decided on.
+	// come in the log. In between the state lacks what was decided on, where one of
+	// them changed something.
 	missing map[uint64]missing
-	absent  int
 	kept    map[uint64]bool // records whose text is there
 
 	// Rechecked counts the events that were decided again; Unchecked are those
@@ -96,14 +95,8 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 	_, committed := rec.Commitment(valueProposal)
 	if committed && value == nil {
 		f.missing[e.N] = missing{len(e.Ops) > 0, rec.Session, it.Index}
-		if len(e.Ops) > 0 {
-			f.absent++
-		}
 	}
 	for _, n := range erased {
-		if f.missing[n].changed {
-			f.absent--
-		}
 		delete(f.missing, n)
 	}
 	if checked {
@@ -121,13 +114,11 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 // what a record without its text made, or was decided by names or by what was
 // refused, which name nothing.
 func (f *Fold) mayLack(e *memory.Event) bool {
-	if f.absent == 0 {
-		return false
-	}
+	changed := func(n uint64) bool { return f.missing[n].changed }
 	if e.Tool == memory.ToolEntity || e.Status == writ.Rejected || e.Kind == memory.KindCommand {
-		return true
+		return slices.ContainsFunc(slices.Collect(maps.Keys(f.missing)), changed)
 	}
-	return slices.ContainsFunc(e.Refers(), func(n uint64) bool { return f.missing[n].changed })
+	return slices.ContainsFunc(e.Refers(), changed)
 }
 
 func (f *Fold) policyOf(ctx context.Context, hash string) (*memory.Policy, error) {
