@@ -143,7 +143,6 @@ func readReply(r downstream.Reply) *Reply {
 	}
 	out.Evidence, _ = writ.ParseEvidenceID(textOf(mark, "id"))
 	out.Admissible = string(strictjson.Get(mark, "admissible")) == "true"
-	out.Why = textOf(mark, "why")
 	return out
 }
 

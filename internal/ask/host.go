@@ -53,9 +53,8 @@ type Reply struct {
 	Decision string
 	// Evidence names the result in the ledger; the zero id when there is none.
 	Evidence writ.EvidenceID
-	// Admissible says that the result may vouch for later acts; Why, if not.
+	// Admissible says that the result may vouch for later acts.
 	Admissible bool
-	Why        string
 	// ServerError says that the server answered with a JSON-RPC error, or asked
 	// for input that a single step cannot give. The text is the server's.
 	ServerError string

@@ -34,7 +34,6 @@ const SourceLimit = 256 << 10
 // The zero Source has an empty text, of which nothing can be quoted.
 type Source struct {
 	body    string // what can be quoted
-	record  int    // length of the recorded bytes
 	value   []byte // the recorded JSON value
 	pointer string // of value in the record
 	plain   bool
@@ -96,7 +95,7 @@ func NewSource(record []byte, pointer string, limit int) (*Source, *Stop) {
 	if value == nil {
 		return nil, because(StageGrounding, writ.GroundSource, "", "a record that holds a value at that pointer")
 	}
-	s := &Source{record: len(record), value: value, pointer: pointer}
+	s := &Source{value: value, pointer: pointer}
 	limit = min(max(limit, 0), len(record)) // no text is longer than its record
 	w := &writer{s: s, base: at, limit: limit}
 	w.write()
@@ -122,7 +121,7 @@ func TextSource(text []byte, limit int) (*Source, *Stop) {
 	if !utf8.Valid(text) {
 		return nil, because(StageGrounding, writ.GroundSource, "", "a source in UTF-8")
 	}
-	s := &Source{record: len(text), plain: true}
+	s := &Source{plain: true}
 	s.body = string(text)
 	s.runs = []run{{size: len(text), recorded: len(text)}}
 	for start := 0; start < len(s.body); {

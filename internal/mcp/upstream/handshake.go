@@ -127,12 +127,7 @@ func (c *conn) handshake(ctx context.Context, probe bool) (Info, error) {
 	if err := c.link.say(ctx, rpc.Notification("notifications/initialized", nil)); err != nil {
 		return Info{}, err
 	}
-	return Info{
-		Era: Legacy, Version: c.version,
-		Capabilities: object(r.Result.Get("capabilities")),
-		ServerInfo:   r.Result.Get("serverInfo").Raw(),
-		Instructions: r.Result.Get("instructions").Raw(),
-	}, nil
+	return Info{Legacy, object(r.Result.Get("capabilities"))}, nil
 }
 
 func discovered(result strictjson.Value) (Info, bool) {
@@ -141,12 +136,7 @@ func discovered(result strictjson.Value) (Info, bool) {
 			break
 		}
 		if s, _ := v.Text(); s == modernVersion {
-			return Info{
-				Era: Modern, Version: modernVersion,
-				Capabilities: object(result.Get("capabilities")),
-				ServerInfo:   result.Get("_meta").Get(metaPrefix + "serverInfo").Raw(),
-				Instructions: result.Get("instructions").Raw(),
-			}, true
+			return Info{Modern, object(result.Get("capabilities"))}, true
 		}
 	}
 	return Info{}, false

@@ -129,8 +129,7 @@ func TestRealServers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if info.Era != p.wire || info.Generation != 1 || string(info.Instructions) != `"be kind"` ||
-				!strings.Contains(string(info.ServerInfo), `"real"`) || strictjson.Get(info.Capabilities, "tools") == nil {
+			if info.Era != p.wire || strictjson.Get(info.Capabilities, "tools") == nil {
 				t.Errorf("info %+v", info)
 			}
 			list, err := s.List(ctx, "tools/list", "tools")

@@ -178,7 +178,6 @@ func (s *Server) run() {
 	for generation := 1; ; {
 		c, info, err := s.connect()
 		if err == nil {
-			info.Generation = generation
 			since := s.clock.Now()
 			s.changes.Add(1) // another process may list otherwise
 			s.set(ready, c, info, nil)

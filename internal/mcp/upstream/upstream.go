@@ -153,11 +153,7 @@ type Callbacks struct {
 // Info is what the server said of itself when it was last connected.
 type Info struct {
 	Era          Era
-	Version      string // negotiated protocol version
 	Capabilities []byte // raw object, {} when absent
-	ServerInfo   []byte // raw, nil when absent
-	Instructions []byte // raw JSON string, nil when absent; no part of what is pinned (T07)
-	Generation   int    // 1 for the first connection
 }
 
 // End says how a request ended.
