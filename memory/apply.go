@@ -77,11 +77,12 @@ func madeBy(e *Event, prefix, id string) bool {
 }
 
 // made puts a new row into a draft, and reports whether it is one of this event's.
-func made[T any](t *table[T], e *Event, prefix, id string, row *T) bool {
+func made[T any](s *State, t *table[T], e *Event, prefix, id string, row *T) bool {
 	if t.get(id) != nil || !madeBy(e, prefix, id) {
 		return false
 	}
 	t.put(id, row)
+	s.fresh = append(s.fresh, row)
 	return true
 }
 
@@ -94,7 +95,7 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 	case o.Entity != nil:
 		en := copied(o.Entity)
 		s.name(&en.Names[0], e, strictjson.Get(at, "name"))
-		if !made(&s.entities, e, "ent", en.ID, en) {
+		if !made(s, &s.entities, e, "ent", en.ID, en) {
 			return errFit
 		}
 		if en.Principal != "" {
@@ -106,7 +107,11 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 	case o.Alias != nil:
 		n := Name{Observation: o.Alias.Observation, Beside: o.Alias.Beside}
 		s.name(&n, e, at)
-		return change(&s.entities, []string{o.Alias.Entity}, func(en *Entity) { en.Names, en.UpdatedAt = append(en.Names, n), e.At })
+		return change(&s.entities, []string{o.Alias.Entity}, func(en *Entity) {
+			if en.Names, en.UpdatedAt = append(en.Names, n), e.At; !slices.Contains(s.fresh, any(en)) {
+				s.fresh = append(s.fresh, en)
+			}
+		})
 	case o.Same != nil:
 		for _, p := range [][2]string{{o.Same.A, o.Same.B}, {o.Same.B, o.Same.A}} {
 			en := s.entities.edit(p[0])
@@ -116,7 +121,7 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 			en.PossibleSames = append(en.PossibleSames, PossibleSame{p[1], o.Same.Similarity})
 		}
 	case o.Slot != nil:
-		if !made(&s.slots, e, "slot", o.Slot.ID, copied(o.Slot)) {
+		if !made(s, &s.slots, e, "slot", o.Slot.ID, copied(o.Slot)) {
 			return errFit
 		}
 	case o.Proposition != nil:
@@ -130,7 +135,7 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		}
 		ed.Resolution, ed.ResolvedBy, ed.ClosedAt = o.Close.Resolution, o.Close.By, e.At
 	case o.Test != nil:
-		if !made(&s.tests, e, "test", o.Test.ID, copied(o.Test)) || !s.propositions.has(o.Test.Propositions) {
+		if !made(s, &s.tests, e, "test", o.Test.ID, copied(o.Test)) || !s.propositions.has(o.Test.Propositions) {
 			return errFit
 		}
 		return change(&s.workspaces, []string{join(o.Test.Session, o.Test.Task)}, func(w *Workspace) { w.OpenTests++ })
@@ -139,7 +144,7 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 	case o.Consolidate != nil:
 		return change(&s.workspaces, []string{join(o.Consolidate.Session, o.Consolidate.Task)}, func(w *Workspace) { w.LastConsolidation = e.N })
 	case o.Episode != nil:
-		if !made(&s.episodes, e, "epi", o.Episode.ID, copied(o.Episode)) {
+		if !made(s, &s.episodes, e, "epi", o.Episode.ID, copied(o.Episode)) {
 			return errFit
 		}
 		return change(&s.workspaces, []string{join(o.Episode.Session, o.Episode.Task)}, func(w *Workspace) { w.Episode = o.Episode.ID })
@@ -167,7 +172,7 @@ func (s *State) name(n *Name, e *Event, raw []byte) {
 
 func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 	key := clientKey(o.Principal, o.Session, o.Client)
-	if !made(&s.observations, e, "obs", o.ID, o) || s.clients.get(key) != nil {
+	if !made(s, &s.observations, e, "obs", o.ID, o) || s.clients.get(key) != nil {
 		return errFit
 	}
 	for _, name := range []string{"raw_payload", "summary_text", "text"} {
@@ -203,7 +208,7 @@ func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 func clientKey(principal, session, client string) string { return join(principal, session, client) }
 
 func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
-	if !made(&s.propositions, e, "prop", p.ID, p) || len(p.About) == 0 || !s.entities.has(p.About) {
+	if !made(s, &s.propositions, e, "prop", p.ID, p) || len(p.About) == 0 || !s.entities.has(p.About) {
 		return errFit
 	}
 	p.Text = textOf(strictjson.Get(at, "text"))
@@ -239,8 +244,7 @@ func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
 	if ed.Type != Supports && ed.Type != Supersedes {
 		return nil // of an earlier version: what contradicts is another value's support
 	}
-	key := join(string(ed.Type), ed.From, ed.To)
-	if s.edges.get(ed.ID) != nil || !madeBy(e, "edge", ed.ID) || s.propositions.get(ed.To) == nil || !ed.Active() || ed.Decision != e.decision() {
+	if s.propositions.get(ed.To) == nil || !ed.Active() || ed.Decision != e.decision() {
 		return errFit
 	}
 	if ed.Quoted {
@@ -259,9 +263,10 @@ func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
 	if ed.From == ed.Decision {
 		ed.Order = s.seen
 	}
-	s.edges.put(ed.ID, ed)
-	s.links.set(key, ed.ID)
-	s.fresh = append(s.fresh, ed.ID)
+	if !made(s, &s.edges, e, "edge", ed.ID, ed) {
+		return errFit
+	}
+	s.links.set(join(string(ed.Type), ed.From, ed.To), ed.ID)
 	return nil
 }
 
@@ -270,8 +275,8 @@ func (s *State) edgesAt(id string) (out []*Edge) {
 	for _, e := range s.ix.edgesOf.of(id) {
 		out = append(out, s.edges.get(e))
 	}
-	for _, e := range s.fresh {
-		if ed := s.edges.get(e); ed.To == id {
+	for _, row := range s.fresh {
+		if ed, ok := row.(*Edge); ok && ed.To == id {
 			out = append(out, ed)
 		}
 	}

@@ -86,36 +86,23 @@ func join(parts ...string) string {
 	return out
 }
 
-// index brings the indexes up to an event that was applied.
-func (s *State) index(e *Event) {
-	var named []string // entities whose names of this event are indexed
-	for i := range e.Ops {
-		switch o := &e.Ops[i]; {
-		case o.Observation != nil:
-			s.enter(s.observations.get(o.Observation.ID))
-		case o.Entity != nil:
-			s.enter(s.entities.get(o.Entity.ID))
-			named = append(named, o.Entity.ID)
-		case o.Alias != nil && !slices.Contains(named, o.Alias.Entity):
-			named = append(named, o.Alias.Entity)
-			en := s.entities.get(o.Alias.Entity)
+// index brings the indexes up to an event that was applied, and made these rows or
+// gave them names.
+func (s *State) index(e *Event, fresh []any) {
+	if slices.ContainsFunc(e.Ops, func(o Op) bool { return o.Merge != nil || o.Erase != nil }) {
+		s.reindex() // what was an answer may be the same as another now
+		return
+	}
+	for _, row := range fresh {
+		if en, ok := row.(*Entity); ok && number(en.ID) != e.N {
 			for i := range en.Names {
 				if en.Names[i].Record == e.N {
 					s.indexName(en, i)
 				}
 			}
-		case o.Slot != nil:
-			s.enter(s.slots.get(o.Slot.ID))
-		case o.Proposition != nil:
-			s.enter(s.propositions.get(o.Proposition.ID))
-		case o.Edge != nil && s.edges.get(o.Edge.ID) != nil:
-			s.enter(s.edges.get(o.Edge.ID))
-		case o.Test != nil:
-			s.enter(s.tests.get(o.Test.ID))
-		case o.Merge != nil, o.Erase != nil: // what was an answer may be the same as another now
-			s.reindex()
-			return
+			continue
 		}
+		s.enter(row)
 	}
 }
 

@@ -46,8 +46,9 @@ type State struct {
 	hearings map[string]*hearing `snapshot:"-"`
 	held     int                 `snapshot:"-"`
 	erasure  string              // the newest, "" where nobody looked for it
-	// fresh are the edges a draft made: indexes do not know them yet.
-	fresh []string
+	// fresh are the rows that a draft made, and the entities it gave names to: indexes
+	// do not know them yet.
+	fresh []any `snapshot:"-"`
 }
 
 // reached is how far a state has come.
@@ -176,7 +177,7 @@ func (s *State) Prepare(e *Event, value []byte) (commit func(), err error) {
 	return func() {
 		s.merge(d)
 		s.hearings, s.held, s.erasure = nil, 0, ""
-		s.index(e)
+		s.index(e, d.fresh)
 		for _, t := range s.ix.tables() {
 			t.settle()
 		}
