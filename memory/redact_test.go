@@ -93,3 +93,27 @@ func TestRefusedLarge(t *testing.T) {
 		}
 	}
 }
+
+// M03: a test's result that was recorded before stands in one record alone, and goes
+// with that.
+func TestResultKeptOnce(t *testing.T) {
+	x := newScript(t)
+	for _, l := range []string{
+		`record_observation {"observation_id":"o1","raw_payload":"Anna's city is Bern.","source_ref":"note"}`,
+		`create_or_link_entity_candidate {"name":"Anna","entity_type":"person","observation_ids":["o1"]}`,
+		`propose_proposition {"text":"Bern","structured_form":{"subject":"$ent1","predicate":"city","object":{"literal":"Bern"}},"observation_ids":["o1"],"about":["$ent1"]}`,
+		`propose_test {"proposition_ids":["$prop1"],"kind":"ask_user","discriminates":{"$prop1":"yes"},"rationale_observation_ids":["o1"]}`,
+		`record_observation {"observation_id":"o2","raw_payload":"Is it Chur, as the neighbour says?","source_ref":"note"}`,
+		`execute_test_result_ingest {"test_id":"$test1","observation":{"observation_id":"o2","raw_payload":"Is it Chur, as the neighbour says?","source_ref":"note"}}`,
+		`operator erase {"observation_ids":["$obs2"],"reason":"request"}`,
+	} {
+		if got := x.line(l); strings.HasPrefix(got, "rejected") {
+			t.Fatalf("%s: %s", l, got)
+		}
+	}
+	for i, r := range x.log {
+		if !x.gone[uint64(i+1)] && bytes.Contains(r.value, []byte("neighbour")) {
+			t.Errorf("record %d holds what was erased: %s", i+1, r.value)
+		}
+	}
+}

@@ -74,6 +74,7 @@ func (j *judge) testResult() *refusal {
 		return r
 	}
 	ob := j.d.observations.get(id)
+	j.noValue = again // as recordObservation: its words stand in one record alone
 	if again && ob.Status != Ingested {
 		return refuse("/observation", writ.MemoryQuarantined, "an observation that is neither quarantined nor distrusted")
 	}
