@@ -10,14 +10,19 @@ import (
 	"github.com/writ-project/writ/internal/text"
 )
 
-// Cascade is what an erasure takes with it.
-type Cascade struct {
+// Taken is what an erasure takes.
+type Taken struct {
 	// Records are the numbers of the events whose values go: everything an
 	// agent or a person wrote in them.
 	Records      []uint64 `json:"records"`
 	Observations []string `json:"observations"`
 	Propositions []string `json:"propositions"`
 	Entities     []string `json:"entities"`
+}
+
+// Cascade is what an erasure takes with it, and what it leaves.
+type Cascade struct {
+	Taken
 	// Echoes are observations that stay and hold the whole text of one that
 	// goes: whoever wants the words gone erases those too.
 	Echoes []string `json:"echoes"`
@@ -68,8 +73,7 @@ func (s *State) Cascade(sel Selection) Cascade {
 		}
 	}
 	maps.DeleteFunc(records, func(n uint64, _ bool) bool { return s.decision(n) == nil })
-	return Cascade{Records: list(slices.Sorted(maps.Keys(records))), Observations: sortedIDs(taken), Propositions: sortedIDs(props),
-		Entities: sortedIDs(ents), Echoes: list(s.echoes(taken))}
+	return Cascade{Taken{list(slices.Sorted(maps.Keys(records))), sortedIDs(taken), sortedIDs(props), sortedIDs(ents)}, list(s.echoes(taken))}
 }
 
 // takeAll takes observations among some ids, and all that was derived from them.
@@ -260,7 +264,7 @@ func (j *judge) erase() *refusal {
 		j.d.touch(j.d.propositions.get(id).Slot, id)
 	}
 	j.d.retract(c.Observations, "erased")
-	j.d.add(Op{Erase: &EraseOp{Records: c.Records, Observations: c.Observations, Propositions: c.Propositions, Entities: c.Entities, Nameless: nameless}})
+	j.d.add(Op{Erase: &EraseOp{c.Taken, nameless}})
 	j.d.effect("memory.erased", "")
 	return nil
 }

@@ -155,10 +155,7 @@ type (
 	// EraseOp removes the texts of records and retracts observations. The
 	// values of the records are to be erased from the log.
 	EraseOp struct {
-		Records      []uint64 `json:"records"`
-		Observations []string `json:"observations"`
-		Propositions []string `json:"propositions"`
-		Entities     []string `json:"entities"`
+		Taken
 		// Nameless are those of the entities that have no name left. A fold that
 		// has the texts no more cannot tell which went when.
 		Nameless []string `json:"nameless,omitempty"`

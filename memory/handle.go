@@ -217,8 +217,8 @@ func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 			value = envelope(p.ToolName, Redact(payload, j.c.Secrets))
 		} else if utf8.Valid(p.Payload) {
 			// It was no JSON: kept as text.
-			value = object(strictjson.Member{Name: "payload_text", Value: Redact(strictjson.Quote(string(p.Payload)), j.c.Secrets)},
-				strictjson.Member{Name: "tool_name", Value: strictjson.Quote(p.ToolName)})
+			value = strictjson.Make(strictjson.Member{Name: "payload_text", Value: Redact(strictjson.Quote(string(p.Payload)), j.c.Secrets)},
+				strictjson.Member{Name: "tool_name", Value: strictjson.Quote(p.ToolName)}).Raw()
 		}
 	}
 	if checkValue(value) != nil {
@@ -251,11 +251,8 @@ func (o Outcome) filled() Outcome {
 }
 
 func envelope(name string, payload []byte) []byte {
-	return object(strictjson.Member{Name: "payload", Value: payload}, strictjson.Member{Name: "tool_name", Value: strictjson.Quote(name)})
+	return strictjson.Make(strictjson.Member{Name: "payload", Value: payload}, strictjson.Member{Name: "tool_name", Value: strictjson.Quote(name)}).Raw()
 }
-
-// object is an object of JSON with these members, whose names differ, in their order.
-func object(ms ...strictjson.Member) []byte { return strictjson.Of([]byte("{}")).With(ms...) }
 
 // array is a list of JSON.
 func array(of [][]byte) []byte {
@@ -285,7 +282,7 @@ func (j *judge) payload() []byte {
 	for _, n := range slices.Sorted(maps.Keys(j.m)) { // every name is one of ours, in ASCII
 		ms = append(ms, strictjson.Member{Name: n, Value: j.m[n]})
 	}
-	return object(ms...)
+	return strictjson.Make(ms...).Raw()
 }
 
 func (j *judge) value() []byte {

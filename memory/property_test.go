@@ -335,9 +335,11 @@ func TestTextsFollow(t *testing.T) {
 			s.found("x", nil, 1)
 		}
 		n := 0
-		for id, text := range s.Texts() {
-			n++
-			kind, _ := s.Text(id)
+		for _, id := range slices.Concat(s.observations.keys(), s.propositions.keys()) {
+			kind, text := s.Text(id)
+			if text != "" {
+				n++
+			}
 			for _, w := range words.Of(text) {
 				quotes, beside := s.found(w, []string{kind}, 1000)
 				if s.besides(id) {

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"iter"
 	"slices"
 	"strings"
 
@@ -57,17 +56,6 @@ func (s *State) capturedWith(obs []string) (out []string) {
 
 // Observations returns the ids of the observations, in their order.
 func (s *State) Observations() []string { return s.observations.keys() }
-
-// Texts yields the ids of what can be found, and by what text, in their order.
-func (s *State) Texts() iter.Seq2[string, string] {
-	return func(yield func(id, text string) bool) {
-		for _, id := range slices.Concat(s.observations.keys(), s.propositions.keys()) {
-			if _, text := s.Text(id); text != "" && !yield(id, text) {
-				return
-			}
-		}
-	}
-}
 
 // Text is by what an object is found, and of which kind it is, "" if by nothing:
 // an observation that is neither quarantined nor erased; a claim by how the agent

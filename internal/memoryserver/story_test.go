@@ -252,9 +252,13 @@ func (h *house) left(text string) (where string) {
 	}
 	for name, k := range h.keepers {
 		if err := k.Read(h.t.Context(), func(s *memory.State, _ time.Time) {
-			for id, held := range s.Texts() {
-				if strings.Contains(held, text) {
-					where = fmt.Sprintf("%s of %s is found by it", id, name)
+			var rows bytes.Buffer
+			if err := s.Encode(&rows); err != nil {
+				where = err.Error()
+			}
+			for row := range bytes.Lines(rows.Bytes()) {
+				if bytes.Contains(row, bytes.Trim(strictjson.Quote(text), `"`)) {
+					where = fmt.Sprintf("the state of %s holds it: %s", name, row)
 				}
 			}
 		}); err != nil {
