@@ -86,9 +86,6 @@ func (ss *sessions) keepAt(s *session) {
 
 // drop takes a session's snapshot away.
 func (ss *sessions) drop(id string) {
-	if ss.snapshots == nil {
-		return
-	}
 	if err := ss.snapshots.Drop(id); err != nil {
 		ss.events.log.Error("a session's snapshot cannot be removed", "session", id)
 	}
@@ -96,9 +93,6 @@ func (ss *sessions) drop(id string) {
 
 // sweep takes the snapshots of sessions away that have ended.
 func (ss *sessions) sweep(ctx context.Context) {
-	if ss.snapshots == nil {
-		return
-	}
 	for _, id := range ss.snapshots.Sequences() {
 		if !isSession(id) || ctx.Err() != nil {
 			continue
@@ -118,9 +112,6 @@ func (ss *sessions) sweep(ctx context.Context) {
 // stands; there may be none that counts. The caller holds s.mu or is the only one that
 // knows s.
 func (ss *sessions) goOn(ctx context.Context, s *session, r *Replayer) (at snapshot.At, ok bool) {
-	if ss.snapshots == nil {
-		return at, false
-	}
 	at, body, ok := ss.snapshots.Read(s.id)
 	if !ok {
 		return at, false

@@ -14,9 +14,6 @@ import (
 func (k *Keeper) restart(ctx context.Context) error {
 	k.state, k.kept, k.missing = memory.New(), 0, map[uint64]bool{}
 	k.o.Nearness.again() // a snapshot may be past events that nobody was told of
-	if k.o.Snapshots == nil {
-		return nil
-	}
 	at, body, ok := k.o.Snapshots.Read(k.log)
 	if !ok {
 		return nil
@@ -83,9 +80,6 @@ func (k *Keeper) written() {
 // drop takes a file beside the log away, the snapshot or the vectors: it holds what was
 // erased.
 func (k *Keeper) drop(file string) error {
-	if k.o.Snapshots == nil {
-		return nil
-	}
 	k.writing.Lock()
 	defer k.writing.Unlock()
 	return k.o.Snapshots.Drop(file)

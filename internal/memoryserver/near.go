@@ -378,7 +378,7 @@ func (k *Keeper) saveVectors(end bool) bool {
 // loadVectors reads them, once. The caller holds n.mu.
 func (k *Keeper) loadVectors() {
 	n := k.o.Nearness
-	if n.loaded || k.o.Snapshots == nil {
+	if n.loaded {
 		return
 	}
 	n.loaded = true

@@ -25,7 +25,8 @@ import (
 	"github.com/writ-project/writ/internal/private"
 )
 
-// Dir is where the snapshots of a state directory stand.
+// Dir is where the snapshots of a state directory stand. A nil one has none, and keeps
+// none.
 type Dir struct {
 	path string
 	key  []byte
@@ -104,6 +105,9 @@ func (d *Dir) Write(sequence string, at At, body func(io.Writer) error) error {
 // Read returns the newest snapshot of a sequence and the record it stands at; ok is
 // false where there is none that counts.
 func (d *Dir) Read(sequence string) (at At, body []byte, ok bool) {
+	if d == nil {
+		return at, nil, false
+	}
 	b, err := private.ReadWhole(d.file(sequence))
 	if err != nil || len(b) < sha256.Size {
 		return at, nil, false
@@ -123,6 +127,9 @@ func (d *Dir) Read(sequence string) (at At, body []byte, ok bool) {
 
 // Sequences returns those that have a file, whether or not it counts.
 func (d *Dir) Sequences() (names []string) {
+	if d == nil {
+		return nil
+	}
 	files, _ := os.ReadDir(d.path) // none is kept, or none can be read
 	for _, f := range files {
 		names = append(names, f.Name())
@@ -133,6 +140,9 @@ func (d *Dir) Sequences() (names []string) {
 // Drop takes the snapshot of a sequence away, and what a process that was stopped
 // left of one.
 func (d *Dir) Drop(sequence string) error {
+	if d == nil {
+		return nil
+	}
 	if err := os.Remove(d.file(sequence)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
