@@ -32,13 +32,21 @@ func TestRecordsOfBefore(t *testing.T) {
 	rules := gateway.NewRulesets(b)
 	r := rules.Replayer()
 	r.Certify()
+	forged := 0
 	rep, err := audit.Verify(testContext(t), b, audit.VerifyOptions{Verifier: verifier, Replay: func(rec *audit.Record, it *audit.Item) error {
+		if now := bytes.Replace(rec.Data, []byte(`"writ-gate/12"`), []byte(`"`+gateway.Engine+`"`), 1); rec.Kind == audit.KindDecision && !bytes.Equal(now, rec.Data) {
+			of := *rec
+			of.Data, forged = now, forged+1
+			if err := rules.Replayer().Step(t.Context(), &of, it); !errors.Is(err, gateway.ErrReplay) {
+				t.Errorf("record %d as one of this engine: %v", rec.N, err)
+			}
+		}
 		if d, err := rules.Decision(t.Context(), rec, it); rec.Kind == audit.KindDecision && (err != nil || d == nil || d.Session != rec.Session) {
 			t.Errorf("record %d cannot be shown: %v", rec.N, err)
 		}
 		return r.Step(t.Context(), rec, it)
 	}})
-	if err != nil || rep.Problem != nil || r.Replayed != 0 || r.Skipped != 10 {
+	if err != nil || rep.Problem != nil || r.Replayed != 0 || r.Skipped != 10 || forged != 10 {
 		t.Errorf("%v %+v %+v", err, rep, r.Tally)
 	}
 }

@@ -41,7 +41,7 @@ import (
 //	shadow        the gateway shadows
 //
 // Records of before have "policy", "catalogue" and "engine" in their data, and the values
-// input, decision, arguments and answers. They are read as they are.
+// input, decision, arguments and answers. They are shown as they are; each is of another engine.
 
 // decisionData is the data of a decision's record: what may be read when every
 // value was erased. Names are those of the catalogue, never a caller's.
@@ -59,7 +59,7 @@ type decisionData struct {
 	Status    string
 	Tool      string
 
-	Catalogue, Engine, Policy string // of a record of before
+	Engine string // of a record of before
 }
 
 // append writes the data as canonical JSON.
@@ -122,8 +122,6 @@ func readDecision(data []byte) (d decisionData, err error) {
 	v := strictjson.Of(data)
 	for name, v := range v.Members() {
 		switch name {
-		case "catalogue":
-			take(&d.Catalogue, v)
 		case "code":
 			take(&d.Code, v)
 		case "continues":
@@ -142,8 +140,6 @@ func readDecision(data []byte) (d decisionData, err error) {
 			take(&d.Engine, v)
 		case "method":
 			take((*string)(&d.Method), v)
-		case "policy":
-			take(&d.Policy, v)
 		case "reason":
 			take(&d.Reason, v)
 		case "rules":

@@ -14,13 +14,11 @@ import (
 
 // plainDecision is decisionData as any reader of JSON has it.
 type plainDecision struct {
-	Catalogue string        `json:"catalogue,omitempty"`
 	Code      string        `json:"code,omitempty"`
 	Continues uint64        `json:"continues,omitempty"`
 	Effect    []string      `json:"effect"`
 	Engine    string        `json:"engine,omitempty"`
 	Method    policy.Method `json:"method,omitempty"`
-	Policy    string        `json:"policy,omitempty"`
 	Reason    string        `json:"reason,omitempty"`
 	Rules     string        `json:"rules,omitempty"`
 	Server    string        `json:"server,omitempty"`
@@ -30,7 +28,7 @@ type plainDecision struct {
 }
 
 func (p *plainDecision) data() decisionData {
-	d := decisionData{p.Code, p.Continues, p.Effect, p.Method, p.Reason, p.Rules, p.Server, p.Shadow, p.Status, p.Tool, p.Catalogue, p.Engine, p.Policy}
+	d := decisionData{p.Code, p.Continues, p.Effect, p.Method, p.Reason, p.Rules, p.Server, p.Shadow, p.Status, p.Tool, p.Engine}
 	if d.Effect == nil {
 		d.Effect = []string{}
 	}
@@ -49,7 +47,7 @@ func plainly(t *testing.T, v any) []byte {
 // TestDecisionData holds what is written and read by hand to the JSON of a structure.
 func TestDecisionData(t *testing.T) {
 	if err := quick.Check(func(p plainDecision, r resultData) bool {
-		p.Catalogue, p.Engine, p.Policy, p.Rules = "", "", "", "r"+p.Rules
+		p.Engine, p.Rules = "", "r"+p.Rules
 		p.Continues >>= 12
 		d := p.data()
 		p.Effect = d.Effect

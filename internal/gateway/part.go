@@ -56,9 +56,7 @@ func (g *gathered) add(ctx context.Context, id string) error {
 		}
 		g.heads[id] = rec.N
 		g.take(&rec.item)
-		input, _ := rec.item.Value(valueInput)
 		g.name(string(rec.Data))
-		g.name(string(input))
 		if err := g.rulesOf(ctx, &rec); err != nil {
 			return evident(id, err)
 		}

@@ -21,7 +21,6 @@ const (
 	valueResult = "result" // result: the exact bytes of the result member
 
 	// Of decisions of before:
-	valueInput     = "input"     // what it rested on beside the arguments
 	valueArguments = "arguments" // the exact bytes that were judged
 	valueAnswers   = "answers"   // the answers given inside the call
 	valueDecision  = "decision"  // gate.Decision.Record
@@ -85,28 +84,6 @@ func readResult(data []byte) (d resultData, err error) {
 		return d, fmt.Errorf("result: %w", errShape)
 	}
 	return d, nil
-}
-
-// inputValue is the value "input" of a decision of before.
-type inputValue struct {
-	Server  string `json:"server"`
-	Tool    string `json:"tool"`
-	Method  string `json:"method"`
-	Shadow  bool   `json:"shadow,omitempty"`
-	Asked   string `json:"asked,omitempty"` // how far it was put to a person
-	Session bool   `json:"session"`
-	Own     string `json:"own,omitempty"` // SHA-256 of the blob of ownValue, in its place
-	ownValue
-	Elsewhere  bool                `json:"elsewhere,omitempty"`
-	Resolved   map[string][]string `json:"resolved,omitempty"`
-	Unresolved []string            `json:"unresolved,omitempty"`
-}
-
-// ownValue is what a call is held against for R34.
-type ownValue struct {
-	OwnPaths []string `json:"own_paths,omitempty"`
-	Programs []string `json:"programs,omitempty"`
-	Bases    []string `json:"bases,omitempty"`
 }
 
 // writeDecision puts a decision behind the session's earlier records. The

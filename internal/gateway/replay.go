@@ -103,12 +103,11 @@ type Rulesets struct {
 	rulesets map[[2]string]*ruleset
 	rules    map[string]*recordedRules // by the name of their blob
 	fleets   map[string]*recordedFleet // the same
-	own      map[string]*recordedOwn   // the same, of records of before
 }
 
 // NewRulesets returns none yet: they are read when a record names them.
 func NewRulesets(store values) *Rulesets {
-	return &Rulesets{store: store, rulesets: map[[2]string]*ruleset{}, rules: map[string]*recordedRules{}, fleets: map[string]*recordedFleet{}, own: map[string]*recordedOwn{}}
+	return &Rulesets{store: store, rulesets: map[[2]string]*ruleset{}, rules: map[string]*recordedRules{}, fleets: map[string]*recordedFleet{}}
 }
 
 // maxRulesets is how many are held at once.
@@ -217,8 +216,11 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	if err != nil {
 		return err
 	}
-	if data.Rules == "" {
-		return r.decisionOfBefore(ctx, rec, it, &data)
+	if data.Rules == "" && data.Engine == Engine {
+		return fmt.Errorf("%w: a decision of this engine names its rules (n %d)", ErrReplay, rec.N)
+	} else if data.Rules == "" { // of before, and so of another engine
+		r.skips(data.Engine)
+		return nil
 	}
 	w, err := r.rules.rulesOf(ctx, data.Rules)
 	if err != nil {
@@ -250,44 +252,6 @@ func (r *Replayer) skips(engine string) bool {
 		r.Skipped++
 	}
 	return r.blind
-}
-
-// decisionOfBefore is decision, of a record that names no rules.
-func (r *Replayer) decisionOfBefore(ctx context.Context, rec *audit.Record, it *audit.Item, data *decisionData) error {
-	if r.skips(data.Engine) {
-		return nil
-	}
-	rawInput, _ := it.Value(valueInput)
-	recorded, _ := it.Value(valueDecision)
-	var in inputValue
-	if err := json.Unmarshal(rawInput, &in); err != nil {
-		return fmt.Errorf("decision: %w", err)
-	}
-	w, err := r.rules.rulesetOf(ctx, data.Policy, data.Catalogue)
-	if err != nil {
-		return err
-	}
-	own := &recordedOwn{ownValue: in.ownValue}
-	if in.Own != "" {
-		if own, err = r.rules.ownOf(ctx, in.Own); err != nil {
-			return err
-		}
-	}
-	input := gate.Input{
-		Policy: w.policy, Catalogue: w.catalogue,
-		Call: gate.Call{Server: in.Server, Tool: in.Tool, Method: policy.Method(in.Method)},
-		Time: rec.Time, Shadow: in.Shadow, Asked: gate.Asked(in.Asked), OwnPaths: own.OwnPaths, Programs: own.Programs, Bases: own.Bases,
-		Own: own.places, Elsewhere: in.Elsewhere, Resolved: in.Resolved, Unresolved: in.Unresolved,
-	}
-	if b, ok := it.Value(valueArguments); ok {
-		input.Call.Arguments, _ = strictjson.Parse(notNil(b), strictjson.Request) // an item is not kept, a decision is
-	}
-	if b, ok := it.Value(valueAnswers); ok {
-		input.Call.Answers, _ = strictjson.Parse(notNil(b), strictjson.Request)
-	}
-	return r.again(rec, input, in.Session, w, data.Continues, func(_ *gate.Input, _ *gate.Decision, state *gate.Record) bool {
-		return bytes.Equal(state.Bytes(), recorded)
-	})
 }
 
 // again makes a decision again, with the session or without; same reports whether it came
@@ -394,31 +358,6 @@ func (rs *Rulesets) blob(ctx context.Context, hex string) ([]byte, error) {
 		err = fmt.Errorf("%w: %w", audit.ErrAltered, err)
 	}
 	return b, err
-}
-
-// recordedOwn is what a recorded call was held against.
-type recordedOwn struct {
-	ownValue
-	places *gate.OwnPlaces
-}
-
-func (rs *Rulesets) ownOf(ctx context.Context, hex string) (*recordedOwn, error) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if own := rs.own[hex]; own != nil {
-		return own, nil
-	}
-	b, err := rs.blob(ctx, hex)
-	if err != nil {
-		return nil, fmt.Errorf("what is Writ's own: %w", err)
-	}
-	own := &recordedOwn{}
-	if err := json.Unmarshal(b, &own.ownValue); err != nil {
-		return nil, fmt.Errorf("what is Writ's own: %w", err)
-	}
-	own.places = gate.OwnPlacesOf(own.OwnPaths, own.Programs, own.Bases)
-	hold(rs.own, hex, own)
-	return own, nil
 }
 
 // Pinned is the definition that a pin of a server's tool is of, as it was listed when one of these
