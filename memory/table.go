@@ -142,20 +142,10 @@ func (t *table[T]) pack() {
 	if len(t.rows) == 0 {
 		return
 	}
-	old := t.packed
-	next := old.Room(len(t.rows))
-	done := 0
-	for _, key := range slices.Sorted(maps.Keys(t.rows)) {
-		i, there := old.Find(key)
-		next.Take(&old, done, i)
-		if done = i; there {
-			done++
-		}
-		r := reflect.ValueOf(t.rows[key]).Elem()
-		next.Add(key, func(b []byte) []byte { return t.words.encode(b, r, false) })
-	}
-	next.Take(&old, done, old.Len())
-	t.packed, t.rows, t.seen = next, nil, nil
+	t.packed = t.packed.With(slices.Sorted(maps.Keys(t.rows)), func(b []byte, key string) ([]byte, bool) {
+		return t.words.encode(b, reflect.ValueOf(t.rows[key]).Elem(), false), true
+	})
+	t.rows, t.seen = nil, nil
 }
 
 // parts is the pack, which holds all rows after pack.

@@ -108,19 +108,13 @@ func decode(buf []post, data []byte, place uint32) ([]post, []byte) {
 	return buf, data[at:]
 }
 
-// folded is the i-th of the folded lists: how many texts, the last of them, and data.
-func (x *Index) folded(i int) (stem []byte, l list) {
-	stem, has := x.packed.Entry(i)
-	r := Reader{B: has}
-	l.texts, l.last = uint32(r.Uint()), uint32(r.Uint())
-	l.data = r.B
-	return stem, l
-}
-
 // lists are those of a stem.
 func (x *Index) lists(stem []byte) (out []list) {
 	if i, ok := x.packed.Find(string(stem)); ok {
-		_, l := x.folded(i)
+		_, has := x.packed.Entry(i) // how many texts, the last of them, and data
+		r := Reader{B: has}
+		l := list{texts: uint32(r.Uint()), last: uint32(r.Uint())}
+		l.data = r.B
 		out = append(out, l)
 	}
 	if l := x.open[string(stem)]; l != nil {
@@ -156,37 +150,22 @@ func (x *Index) fold() {
 	}
 	x.byID, x.fresh = append(ids, x.byID...), x.fresh[:0]
 	gone := x.close()
-	packed := x.packed.Room(len(x.open))
-	open := slices.Sorted(maps.Keys(x.open))
+	stems := slices.Collect(maps.Keys(x.open)) // those whose lists are others now
+	for i := 0; len(gone) > 0 && i < x.packed.Len(); i++ {
+		stem, _ := x.packed.Entry(i)
+		stems = append(stems, string(stem))
+	}
+	slices.Sort(stems)
 	var both list
 	buf := make([]post, 32)
-	for i := 0; i < x.packed.Len() || len(open) > 0; {
-		var stem []byte
-		var l list
+	x.packed = x.packed.With(slices.Compact(stems), func(b []byte, stem string) ([]byte, bool) {
 		both = list{data: both.data[:0]}
-		order := 1
-		if i < x.packed.Len() {
-			stem, l = x.folded(i)
-			if order = -1; len(open) > 0 {
-				order = strings.Compare(string(stem), open[0])
-			}
-		}
-		if order <= 0 {
+		for _, l := range x.lists([]byte(stem)) {
 			both.take(l, gone, buf)
-			i++
 		}
-		if order >= 0 {
-			stem = []byte(open[0])
-			both.take(*x.open[open[0]], gone, buf)
-			open = open[1:]
-		}
-		if both.texts > 0 {
-			packed.Add(string(stem), func(b []byte) []byte {
-				return append(binary.AppendUvarint(binary.AppendUvarint(b, uint64(both.texts)), uint64(both.last)), both.data...)
-			})
-		}
-	}
-	x.packed = packed
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(both.texts)), uint64(both.last))
+		return append(b, both.data...), both.texts > 0
+	})
 	clear(x.open)
 	clear(x.forms)
 }

@@ -13,11 +13,6 @@ type Pack struct {
 	at   []uint32 // where each begins
 }
 
-// Room is an empty pack with room for what this one has and so many entries more.
-func (p *Pack) Room(more int) Pack {
-	return Pack{make([]byte, 0, len(p.data)+len(p.data)/16), make([]uint32, 0, len(p.at)+more)}
-}
-
 // Len is how many entries there are.
 func (p *Pack) Len() int { return len(p.at) }
 
@@ -50,20 +45,35 @@ func (p *Pack) Find(key string) (int, bool) {
 	})
 }
 
-// Add puts an entry behind all that are there. put appends what the key has.
-func (p *Pack) Add(key string, put func(b []byte) []byte) {
-	p.at = append(p.at, uint32(len(p.data)))
-	p.data = put(append(binary.AppendUvarint(p.data, uint64(len(key))), key...))
-}
-
-// Take takes the entries of another pack from one place up to another, behind all
-// that are there.
-func (p *Pack) Take(from *Pack, i, j int) {
-	by := len(p.data) - from.start(i)
-	for _, at := range from.at[i:j] {
-		p.at = append(p.at, uint32(int(at)+by))
+// With is the pack in which some keys, in their order, have what put appends; where it
+// says that one has nothing, that is left out. All else is as it was.
+func (p *Pack) With(keys []string, put func(b []byte, key string) (_ []byte, has bool)) Pack {
+	next := Pack{make([]byte, 0, len(p.data)+len(p.data)/16), make([]uint32, 0, len(p.at)+len(keys))}
+	done := 0 // of the entries there were
+	upTo := func(i int) {
+		by := len(next.data) - p.start(done)
+		for _, at := range p.at[done:i] {
+			next.at = append(next.at, uint32(int(at)+by))
+		}
+		next.data = append(next.data, p.data[p.start(done):p.start(i)]...)
+		done = i
 	}
-	p.data = append(p.data, from.data[from.start(i):from.start(j)]...)
+	for _, key := range keys {
+		i, there := p.Find(key)
+		if upTo(i); there {
+			done++
+		}
+		begin := len(next.data)
+		b, has := put(append(binary.AppendUvarint(next.data, uint64(len(key))), key...), key)
+		if next.data = b; has {
+			next.at = append(next.at, uint32(begin))
+		} else {
+			clear(b[begin:]) // not even behind the end
+			next.data = b[:begin]
+		}
+	}
+	upTo(len(p.at))
+	return next
 }
 
 // A Reader takes bytes apart. What would go beyond them is nothing, and Short.
