@@ -164,7 +164,7 @@ func explainTrace(r *Record, t Trace) string {
 	case t.Rule == keptCall:
 		b.WriteString(" is of a call that a person allowed from now on")
 	case t.Rule == grownOutput:
-		b.WriteString(" stood where our own people alone write, as a person said from now on:")
+		b.WriteString(" stood where no stranger writes, as a person said from now on:")
 	case t.Rule == "catalog":
 		b.WriteString(" is a value the tool's approved definition lists")
 	case t.Rule == "protocol":

@@ -37,7 +37,7 @@ func origin(t *gate.Trace) string {
 	case t.Rule == "const":
 		return "is a constant of the operator's policy"
 	case t.Rule == grownOutput:
-		s = "is " + from(0) + ", where our own people alone write, as a person said from now on"
+		s = "is " + from(0) + ", where no stranger writes, as a person said from now on"
 	case t.Rule == "grown":
 		return "is a value that a person allowed from now on"
 	case t.Rule == keptCall:

@@ -35,7 +35,7 @@ func TestStory(t *testing.T) {
 		{"of_named", []gate.Ref{at(7, "/structuredContent/people/0"), at(7, "/structuredContent/title"), typed, typed}, "is what you asked for, bytes 4 to 9 of turn 2, of the record that you named, bytes 4 to 9 of turn 2: item 1 of `people` in result 7 of `search_contacts`, of the `title` in result 7 of `search_contacts`"},
 		{"user", []gate.Ref{typed}, "is what you typed: bytes 4 to 9 of turn 2"},
 		{"user:composite", []gate.Ref{typed}, "is a part of what you typed as one word: bytes 4 to 9 of turn 2"},
-		{"grown:output", []gate.Ref{at(7, "/structuredContent/contacts/2/email")}, "is the `email` of record 3 in result 7 of `search_contacts`, where our own people alone write, as a person said from now on"},
+		{"grown:output", []gate.Ref{at(7, "/structuredContent/contacts/2/email")}, "is the `email` of record 3 in result 7 of `search_contacts`, where no stranger writes, as a person said from now on"},
 		{"const", nil, "is a constant of the operator's policy"},
 		{"derived:path_join", []gate.Ref{line, at(3, "/structuredContent/name")}, "joins a directory, line 4 of result 3 of `search_contacts`, and a name, the `name` in result 3 of `search_contacts`"},
 		{"derived:a*p%", []gate.Ref{at(3, "/structuredContent/total"), typed}, "follows (a*p%) from the `total` in result 3 of `search_contacts` and bytes 4 to 9 of turn 2"},
