@@ -231,8 +231,11 @@ func (s *Schema) Requires(name string) bool {
 
 // Default returns what the schema says a member of the value is where it is left out,
 // in canonical form, or the zero Value: where it says nothing, or not the same
-// everywhere.
+// everywhere. A schema that cannot be used says nothing.
 func (s *Schema) Default(name string) strictjson.Value {
+	if s == nil {
+		return strictjson.Value{}
+	}
 	var said *any
 	for _, in := range always(s.root) {
 		if in.Ref != nil && in.DraftVersion < 2019 || in.Properties[name] == nil {

@@ -246,6 +246,9 @@ func TestDefaults(t *testing.T) {
 	if demanded := mustSchema(t, `{"required": ["a"], "properties": {"a": {"default": null}}}`); demanded.Idle("a", strictjson.Of([]byte("null"))) {
 		t.Error("what is demanded says something")
 	}
+	if none := (*Schema)(nil); none.Default("a").Exists() || none.Idle("a", strictjson.Of([]byte("null"))) {
+		t.Error("a schema that cannot be used says what may be left out")
+	}
 	for path, want := range map[string]bool{"": true, "/o": true, "/absent": false, "/in/x": true, "/in/y": false, "/ref/a": false} {
 		tokens, _ := strictjson.ParsePointer(path)
 		if s.Knows(tokens) != want {
