@@ -62,10 +62,12 @@ func (s *Session) rooted(c *call) bool {
 }
 
 // composed checks a free text (R14): somebody whom the user or the operator named reads
-// it, no secret was told, and each atom of it stands in the evidence.
+// it, no secret was told, and each atom of it stands in the evidence. An empty one tells
+// nobody anything, but takes from a record what stood there.
 func (s *Session) composed(c *call, l *leaf) string {
-	if text, is := l.value.Text(); is && text == "" && l.Rule == "open" && len(l.Evidence) == 0 {
-		return "" // nobody is told anything
+	blank := l.blank()
+	if blank && c.effect&policy.Write == 0 {
+		return ""
 	}
 	operators, named := true, false
 	for _, r := range c.leaves {
@@ -73,6 +75,9 @@ func (s *Session) composed(c *call, l *leaf) string {
 			continue
 		}
 		named = true
+		if blank && r.role == policy.Target && c.effect&policy.Send != 0 {
+			continue
+		}
 		if s.unread(c, r) {
 			operators = false
 			continue
@@ -85,7 +90,7 @@ func (s *Session) composed(c *call, l *leaf) string {
 	if l.Rule == "open" && !named && c.contract.NoArgs != policy.NoArgsAllow {
 		return "nothing says who reads the text"
 	}
-	if l.Rule != "open" {
+	if l.Rule != "open" || blank {
 		return "" // the user's own words, or what a tool said
 	}
 	if s.secrets && (!operators || !named) {
@@ -96,7 +101,7 @@ func (s *Session) composed(c *call, l *leaf) string {
 	var first *leaf
 	for _, o := range c.leaves {
 		if o.rule == l.rule && !o.key && !o.answer {
-			if first == nil && (o.Rule == "open" || o.Rule == "approval") {
+			if first == nil && (o.Rule == "open" || o.Rule == "approval") && !o.blank() {
 				first = o
 			}
 			texts = append(texts, o.says())
@@ -118,6 +123,12 @@ func (s *Session) composed(c *call, l *leaf) string {
 		return "it rests on more than it says"
 	}
 	return ""
+}
+
+// blank is a free text without a word.
+func (l *leaf) blank() bool {
+	text, is := l.value.Text()
+	return is && text == "" && l.Rule == "open" && len(l.Evidence) == 0
 }
 
 // unread reports whether all that showed a record since the latest act says that nobody
