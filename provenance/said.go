@@ -58,6 +58,7 @@ const joinedTurns = 4
 // names together with those before it, as if they were one text: "book a table for Friday",
 // and to the next question "at 7 pm" (R10). They are of one day, for which all of them
 // count, and no act was made between them: what is said behind one is of another matter.
+// What is counted from the minute in which it was said is joined to nothing.
 func (l *Ledger) index() {
 	last := len(l.turns) - 1
 	t := &l.turns[last]
@@ -74,7 +75,7 @@ func (l *Ledger) index() {
 		words += l.turns[i].words() + "\n"
 	}
 	if own := from[last-first]; len(t.said.days) > 0 && own > 0 && len(words) <= maxSaid {
-		l.file(slices.DeleteFunc(calendar.Read(words, t.Time), func(r calendar.Reading) bool {
+		l.file(slices.DeleteFunc(calendar.Read(words, t.Time, l.turns[first].Time), func(r calendar.Reading) bool {
 			return r.At[0].Start >= own || r.At[len(r.At)-1].Start < own
 		}), l.turns[first:], from)
 	}

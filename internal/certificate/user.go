@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -403,9 +404,13 @@ func (s *Session) saidTime(l *leaf) bool {
 		}
 		own := begins[len(begins)-1]
 		all.text = all.own
+		early := all
+		early.at = turns[0].at
+		then := early.days()
 		days = slices.DeleteFunc(all.days(), func(r calendar.Reading) bool {
 			late := func(p calendar.Piece) bool { return p.Start >= own }
-			return !slices.ContainsFunc(r.At, late) || !slices.ContainsFunc(r.At, func(p calendar.Piece) bool { return !late(p) })
+			return !slices.ContainsFunc(r.At, late) || !slices.ContainsFunc(r.At, func(p calendar.Piece) bool { return !late(p) }) ||
+				!slices.ContainsFunc(then, func(o calendar.Reading) bool { return reflect.DeepEqual(o, r) }) // counted from when it was said
 		})
 	}
 	r, holds := calendar.Holds(text, days, t.at.Location())
