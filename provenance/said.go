@@ -54,8 +54,8 @@ type moment struct {
 // joinedTurns bounds how many turns are read as one text.
 const joinedTurns = 4
 
-// index files what the latest turn names, over what earlier turns named, and then what it
-// names together with those before it, as if they were one text: "book a table for Friday",
+// index files what the latest turn names, over what earlier turns named, and below that what
+// it names together with those before it, as if they were one text: "book a table for Friday",
 // and to the next question "at 7 pm" (R10). They are of one day, for which all of them
 // count, and no act was made between them: what is said behind one is of another matter.
 // What is counted from the minute in which it was said is joined to nothing.
@@ -64,7 +64,6 @@ func (l *Ledger) index() {
 	t := &l.turns[last]
 	_, zone := t.Time.Zone()
 	l.zones[zone] = true
-	l.file(t.said.days, l.turns[last:], []int{0})
 	first := last
 	for first > 0 && last-first+1 < joinedTurns && l.turns[first-1].acts == t.acts && sameDay(l.turns[first-1].Time, t.Time) {
 		first--
@@ -79,6 +78,7 @@ func (l *Ledger) index() {
 			return r.At[0].Start >= own || r.At[len(r.At)-1].Start < own
 		}), l.turns[first:], from)
 	}
+	l.file(t.said.days, l.turns[last:], []int{0})
 }
 
 func sameDay(a, b time.Time) bool {
