@@ -9,7 +9,8 @@ import (
 // An agent asks before it acts, and the user says "Yes, please go ahead". That names
 // nothing and takes nothing back, so what he said before stays his latest word: a turn
 // that only agrees changes nothing that a decision reads. Whoever has read this gains
-// nothing by it, for what passes behind such a turn passed before it.
+// nothing by it, for what passes behind such a turn passed before it. Its own words are his
+// as any are: "Sounds good" may be what he wants answered, and "Confirm" an order.
 //
 // Once an act was made it is a turn like any other. "The largest file" was said of what
 // there was, and a yes to the next question does not say it of what is left (R9).
@@ -21,8 +22,11 @@ func Assents(own string) bool {
 	return len(own) <= mostAssent && agreement().MatchString(own) && (ordersOn().MatchString(own) || !thanking().MatchString(own))
 }
 
-// mostAssent bounds the bytes of such a turn.
-const mostAssent = 120
+// mostAssent bounds the bytes of such a turn, mostAgreed how many of them are read.
+const (
+	mostAssent = 120
+	mostAgreed = 16
+)
 
 const (
 	saysYes  = `yes|yeah|yep|yup|ok|okay|sure|of course|agreed|absolutely|definitely|certainly|exactly|right|correct|that(?:['’]s| is) (?:right|correct|fine)|that works|(?:sounds|looks) good`

@@ -19,14 +19,19 @@ import (
 // is a request too, where he neither doubts it, puts it off nor asks about it. A state is
 // asked for where it is to be ensured.
 
-// Said reports whether the user's latest turn says a phrase in his own words, in any
-// letters' case, and means it (R21).
+// Said reports whether the user's latest turn, or one behind it that only agrees, says a
+// phrase in his own words, in any letters' case, and means it (R21).
 func (l *Ledger) Said(phrase string) bool {
 	words := essential(phrase)
 	if len(l.turns) == 0 || len(words) == 0 {
 		return false
 	}
-	own := &l.turns[len(l.turns)-1].own
+	last := &l.turns[len(l.turns)-1]
+	return last.own.means(words) || slices.ContainsFunc(l.agreed, func(t turn) bool { return t.Evidence > last.Evidence && t.own.means(words) })
+}
+
+// means reports whether a turn says the words of a phrase and means them.
+func (own *reading) means(words []string) bool {
 	begins := own.begins()
 	for i, left := 0, mostSaid; left > 0 && i < len(own.text); i++ {
 		if !begins[i] {

@@ -109,6 +109,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	l.typed += len(p.Text)
 	l.store.bytes += int64(len(p.Text)) * turnCost
 	if len(l.turns) > 0 && !l.since && Assents(p.own.text) {
+		l.agreed = append(l.agreed[max(0, len(l.agreed)+1-mostAgreed):], p.turn)
 		return nil
 	}
 	p.acts = l.acts
@@ -132,7 +133,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 // and the memory they took stay taken.
 func (l *Ledger) LapseTurns() {
 	l.events++
-	l.turns, l.parts, l.latest = nil, nil, 0
+	l.turns, l.agreed, l.parts, l.latest = nil, nil, nil, 0
 	clear(l.moments)
 	clear(l.begun)
 }
@@ -220,6 +221,11 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 			if _, found, bare := t.quoted.find(&q, v, typed, words, named, isSmall, false); found || bare {
 				reason = writ.ProvenanceLabel
 			}
+		}
+	}
+	for _, t := range slices.Backward(l.agreed) {
+		if s, found, _ := t.own.find(&q, v, typed, words, named, isSmall, q.Ordered); found {
+			return Quote{t.Evidence, s.start, s.end}, ""
 		}
 	}
 	return Quote{}, reason

@@ -79,6 +79,7 @@ type Session struct {
 	key       [32]byte
 	mac       hash.Hash // by the key, once it was needed
 	turns     []turn
+	agreed    []turn // that only agree
 	latest    uint32 // the evidence of the last turn that did not lapse, one that only agrees too
 	approvals []Approval
 	calls     map[uint64]*call      // without a result yet
@@ -133,6 +134,7 @@ func (s *Session) Turn(evidence uint32, text string, at time.Time) {
 	s.latest = evidence
 	t := turn{evidence: evidence, text: text, own: provenance.OwnText(text), at: at, acts: s.acts}
 	if len(s.turns) > 0 && !s.since && provenance.Assents(t.own) {
+		s.agreed = append(s.agreed, t)
 		return // he goes on with what he said before
 	}
 	s.since = false
@@ -141,7 +143,7 @@ func (s *Session) Turn(evidence uint32, text string, at time.Time) {
 }
 
 // Lapse says that the turns so far vouch for nothing any more.
-func (s *Session) Lapse() { s.turns, s.latest = nil, 0 }
+func (s *Session) Lapse() { s.turns, s.agreed, s.latest = nil, nil, 0 }
 
 // Approve adds a person's answer.
 func (s *Session) Approve(a Approval) { s.approvals = append(s.approvals, a) }

@@ -41,11 +41,15 @@ func (s *Session) quote(r gate.Ref) (t *turn, words string, ok bool) {
 	if r.Tool != userTool || r.Pointer != "" || r.Line != 0 || r.Inner != "" {
 		return nil, "", false
 	}
-	i := slices.IndexFunc(s.turns, func(t turn) bool { return t.evidence == r.Evidence })
-	if i < 0 || r.Start < 0 || r.Start >= r.End || r.End > len(s.turns[i].own) {
+	is := func(t turn) bool { return t.evidence == r.Evidence }
+	if i := slices.IndexFunc(s.turns, is); i >= 0 {
+		t = &s.turns[i]
+	} else if i := slices.IndexFunc(s.agreed, is); i >= 0 {
+		t = &s.agreed[i]
+	}
+	if t == nil || r.Start < 0 || r.Start >= r.End || r.End > len(t.own) {
 		return nil, "", false
 	}
-	t = &s.turns[i]
 	words = t.own[r.Start:r.End]
 	return t, words, !strings.Contains(words, "\x00")
 }
@@ -393,7 +397,7 @@ func (s *Session) saidTime(l *leaf) bool {
 	}
 	turns, days, begins := []turn{*t}, t.days(), []int{0}
 	if l.Evidence[0].Evidence != t.evidence {
-		if turns = s.continued(t); len(days) == 0 {
+		if turns = s.continued(t); len(days) == 0 || len(turns) == 0 {
 			return false
 		}
 		all := turn{at: t.at}
@@ -433,6 +437,9 @@ func (s *Session) saidTime(l *leaf) bool {
 // with no act between them.
 func (s *Session) continued(t *turn) []turn {
 	n := slices.IndexFunc(s.turns, func(of turn) bool { return of.evidence == t.evidence })
+	if n < 0 {
+		return nil // it only agrees
+	}
 	year, month, day := t.at.Date()
 	_, zone := t.at.Zone()
 	first := n
@@ -561,13 +568,18 @@ func (s *Session) saysPhrase(c *call) bool {
 	return slices.ContainsFunc(phrases, s.means)
 }
 
-// means reports whether the user's latest turn says a phrase and means it.
+// means reports whether the user's latest turn, or one behind it that only agrees, says a
+// phrase and means it.
 func (s *Session) means(phrase string) bool {
 	form := spoken(phrase)
 	if len(s.turns) == 0 || form == nil {
 		return false
 	}
-	t := &s.turns[len(s.turns)-1]
+	last := s.turns[len(s.turns)-1]
+	return last.means(form) || slices.ContainsFunc(s.agreed, func(t turn) bool { return t.evidence > last.evidence && t.means(form) })
+}
+
+func (t *turn) means(form *regexp.Regexp) bool {
 	for i, left := 0, mostSaid; left > 0 && i < len(t.own); i++ {
 		if !t.speaksAt(i) {
 			continue

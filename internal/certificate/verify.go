@@ -451,8 +451,7 @@ func (s *Session) chosen(c *call, l *leaf, p *place) bool {
 
 // typedSomewhere reports whether the user typed a value whole, in any turn.
 func (s *Session) typedSomewhere(l *leaf) bool {
-	for i := range s.turns {
-		t := &s.turns[i]
+	for _, t := range slices.Concat(s.turns, s.agreed) {
 		for start := range t.own {
 			if start > 0 && !t.begins(start) && !t.given(start) && t.own[start-1] != '#' {
 				continue
