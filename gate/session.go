@@ -259,6 +259,9 @@ func (s *Session) Commit(o Observation) {
 	}
 	if o.approval != nil {
 		s.approvals[o.approval.Act] = *o.approval
+		if !o.approval.Yes {
+			s.ledger.Deny()
+		}
 		s.asked[s.question(o.approval.Act, o.approval.Covers)] = true
 	}
 	if o.turn != nil {

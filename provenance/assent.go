@@ -12,8 +12,9 @@ import (
 // nothing by it, for what passes behind such a turn passed before it. Its own words are his
 // as any are: "Sounds good" may be what he wants answered, and "Confirm" an order.
 //
-// Once an act was made it is a turn like any other. "The largest file" was said of what
-// there was, and a yes to the next question does not say it of what is left (R9).
+// Once an act was made, or a person said no to one, it is a turn like any other. "The
+// largest file" was said of what there was, and a yes to the next question does not say it
+// of what is left (R9); behind a no it may be a yes to leaving it.
 
 // Assents reports whether the user's own words of a turn only agree to what he was asked:
 // nothing but words of agreement and courtesy, no question, nothing pasted. Thanks alone

@@ -46,6 +46,7 @@ type Ledger struct {
 	made   keys                 // what acts sent (R24)
 	dirs   keys                 // directories whose names are all known (R24)
 	ranks  map[rankKey][]ranked // of the last whole list of each kind (R9)
+	denied bool                 // a person said no since the user's latest turn
 	agreed []turn               // the latest that only agree: what stands in them he said
 	latest uint32               // the evidence of the last turn that did not lapse
 	parts  []parted             // what the latest turn says of how members begin or end (R9)

@@ -108,7 +108,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	l.latest = p.Evidence
 	l.typed += len(p.Text)
 	l.store.bytes += int64(len(p.Text)) * turnCost
-	if len(l.turns) > 0 && !l.since && Assents(p.own.text) {
+	if len(l.turns) > 0 && !l.since && !l.denied && Assents(p.own.text) {
 		l.agreed = append(l.agreed[max(0, len(l.agreed)+1-mostAgreed):], p.turn)
 		return nil
 	}
@@ -117,7 +117,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	if l.since {
 		clear(l.ranks) // what was the largest may be so no more (R9)
 	}
-	l.since = false
+	l.since, l.denied = false, false
 	l.parts = nil
 	for _, said := range p.own.parts {
 		if word := p.own.text[said.at.start:said.at.end]; isName(word) && !strings.Contains(word, "\x00") && !p.own.closes(said.at) {
@@ -128,6 +128,10 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	l.begin()
 	return nil
 }
+
+// Deny remembers that a person said no to a call: what the user agrees to from then on may
+// be to leave it.
+func (l *Ledger) Deny() { l.denied = true }
 
 // LapseTurns makes every turn so far vouch for nothing any more. The numbers
 // and the memory they took stay taken.

@@ -88,6 +88,7 @@ type Session struct {
 	requested map[string]bool       // what reads were asked with below system
 	acted     bool                  // some act sent something below system
 	since     bool                  // an act was made since the user's latest turn
+	denied    bool                  // a person said no since then
 	acts      int                   // acts that were made
 	made      map[string]made       // by type and literal
 	opened    map[string]bool       // collections an act put in what it chose from an open one
@@ -133,11 +134,11 @@ func wrong(l *leaf, format string, args ...any) error {
 func (s *Session) Turn(evidence uint32, text string, at time.Time) {
 	s.latest = evidence
 	t := turn{evidence: evidence, text: text, own: provenance.OwnText(text), at: at, acts: s.acts}
-	if len(s.turns) > 0 && !s.since && provenance.Assents(t.own) {
+	if len(s.turns) > 0 && !s.since && !s.denied && provenance.Assents(t.own) {
 		s.agreed = append(s.agreed, t)
 		return // he goes on with what he said before
 	}
-	s.since = false
+	s.since, s.denied = false, false
 	t.parts = t.saidParts()
 	s.turns = append(s.turns, t)
 }
@@ -146,7 +147,10 @@ func (s *Session) Turn(evidence uint32, text string, at time.Time) {
 func (s *Session) Lapse() { s.turns, s.agreed, s.latest = nil, nil, 0 }
 
 // Approve adds a person's answer.
-func (s *Session) Approve(a Approval) { s.approvals = append(s.approvals, a) }
+func (s *Session) Approve(a Approval) {
+	s.approvals = append(s.approvals, a)
+	s.denied = s.denied || !a.Yes
+}
 
 // Accepted reports whether a record is one of an accepted act, which has a
 // certificate: reads have none, and neither has what passed in shadow mode.
