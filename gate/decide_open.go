@@ -43,11 +43,11 @@ func (j *judge) composed(texts []*leaf) {
 	if s == nil || len(texts) == 0 {
 		return
 	}
-	readers, reason, follows, copied := j.readers(false)
-	_, wipes, _, _ := j.readers(true)
+	readers, reason, follows, copied := j.readers()
+	stores := j.d.Effect&(policy.Write|policy.Delete) != 0
 	all := texts
 	texts = slices.DeleteFunc(slices.Clone(texts), func(l *leaf) bool {
-		if l.isText && l.empty && wipes == "" { // it tells nobody anything
+		if l.isText && l.empty && !stores { // it tells nobody anything, and takes nothing away
 			l.founded, l.shut = founded{rule_: "open", label: writ.Model}, false
 			return true
 		}
@@ -104,17 +104,12 @@ func (l *leaf) says() string {
 // readers says whom a text goes to: only the operator's constants, or a reason why
 // somebody among them was not named by the user. It follows from another fault where
 // nothing vouches for one of them, or the call names nobody. All others he named, or of
-// a list that he asked for, where copied is true. An empty text nobody reads; of one it
-// says whether the record that loses its text for it was named.
-func (j *judge) readers(empty bool) (operators bool, reason writ.Reason, follows, copied bool) {
+// a list that he asked for, where copied is true.
+func (j *judge) readers() (operators bool, reason writ.Reason, follows, copied bool) {
 	operators, copied = true, true
 	named := false
 	for _, l := range j.leaves {
 		if l.empty || l.answer || l.role != policy.Target && l.role != policy.Selector {
-			continue
-		}
-		if empty && (l.rule_ == "" || j.d.Effect&policy.Write == 0 || l.role == policy.Target && j.d.Effect&policy.Send != 0) {
-			named = true
 			continue
 		}
 		if l.rule_ == "" {
@@ -131,7 +126,7 @@ func (j *judge) readers(empty bool) (operators bool, reason writ.Reason, follows
 		}
 		operators = operators && (l.rule_ == "const" || l.rule_ == "output" && !l.open && j.in.Policy.Collections[l.collection()].MayHoldSecrets)
 	}
-	if !named && j.contract.NoArgs != policy.NoArgsAllow && !(empty && j.d.Effect&policy.Write == 0) {
+	if !named && j.contract.NoArgs != policy.NoArgsAllow {
 		return false, writ.ProvenanceReader, true, false // nothing says to whom it goes (R21)
 	}
 	return operators && named && reason == "", reason, false, copied

@@ -62,11 +62,9 @@ func (s *Session) rooted(c *call) bool {
 }
 
 // composed checks a free text (R14): somebody whom the user or the operator named reads
-// it, no secret was told, and each atom of it stands in the evidence. An empty one tells
-// nobody anything, but takes from a record what stood there.
+// it, no secret was told, and each atom of it stands in the evidence.
 func (s *Session) composed(c *call, l *leaf) string {
-	blank := l.blank()
-	if blank && c.effect&policy.Write == 0 {
+	if c.blank(l) {
 		return ""
 	}
 	operators, named := true, false
@@ -75,9 +73,6 @@ func (s *Session) composed(c *call, l *leaf) string {
 			continue
 		}
 		named = true
-		if blank && r.role == policy.Target && c.effect&policy.Send != 0 {
-			continue
-		}
 		if s.unread(c, r) {
 			operators = false
 			continue
@@ -90,7 +85,7 @@ func (s *Session) composed(c *call, l *leaf) string {
 	if l.Rule == "open" && !named && c.contract.NoArgs != policy.NoArgsAllow {
 		return "nothing says who reads the text"
 	}
-	if l.Rule != "open" || blank {
+	if l.Rule != "open" {
 		return "" // the user's own words, or what a tool said
 	}
 	if s.secrets && (!operators || !named) {
@@ -101,7 +96,7 @@ func (s *Session) composed(c *call, l *leaf) string {
 	var first *leaf
 	for _, o := range c.leaves {
 		if o.rule == l.rule && !o.key && !o.answer {
-			if first == nil && (o.Rule == "open" || o.Rule == "approval") && !o.blank() {
+			if first == nil && (o.Rule == "open" || o.Rule == "approval") && !c.blank(o) {
 				first = o
 			}
 			texts = append(texts, o.says())
@@ -125,10 +120,11 @@ func (s *Session) composed(c *call, l *leaf) string {
 	return ""
 }
 
-// blank is a free text without a word.
-func (l *leaf) blank() bool {
+// blank is a free text without a word, in an act that stores nothing: it tells nobody
+// anything, and takes nothing away.
+func (c *call) blank(l *leaf) bool {
 	text, is := l.value.Text()
-	return is && text == "" && l.Rule == "open" && len(l.Evidence) == 0
+	return is && text == "" && l.Rule == "open" && len(l.Evidence) == 0 && c.effect&(policy.Write|policy.Delete) == 0
 }
 
 // unread reports whether all that showed a record since the latest act says that nobody
