@@ -128,7 +128,8 @@ func NewHTTP(r Router, o Options) *HTTP {
 
 // NewServer returns a server for h with bounds on connections, header fields and
 // slow clients (D01): on the reading of a request with its body, and on each piece of an
-// answer. Streams may be long, so there is no bound on a whole answer.
+// answer. Streams may be long, so there is no bound on a whole answer. After a request whose
+// body came in chunks its connection ends, whichever handler answered (W12).
 func NewServer(h http.Handler) *http.Server {
 	return newServer(h, newSockets(maxSockets, spareSockets), unhurried)
 }
@@ -203,11 +204,6 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{h: h, w: w, r: r}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	if len(r.TransferEncoding) > 0 {
-		// Should a Content-Length have stood beside it, no byte after this
-		// request is read as another one (W12).
-		w.Header().Set("Connection", "close")
-	}
 	if bad := x.serve(); bad != nil {
 		h.refuse(w, r, x.principal, x.session, x.id, bad)
 	}

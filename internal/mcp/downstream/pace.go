@@ -22,6 +22,11 @@ func (p pace) of(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := &paced{ResponseWriter: w, rc: http.NewResponseController(w), pace: p}
 		out.rc.SetWriteDeadline(time.Time{}) // it was of the answer before
+		if len(r.TransferEncoding) > 0 {
+			// Should a Content-Length have stood beside it, no byte after this
+			// request is read as another one (W12).
+			w.Header().Set("Connection", "close")
+		}
 		if r.Body != http.NoBody {
 			out.rc.SetReadDeadline(time.Now().Add(p.sends))
 			out.body = &arriving{ReadCloser: r.Body, ctx: r.Context(), rc: out.rc}
