@@ -279,6 +279,10 @@ func (c *Console) admit(to route) http.HandlerFunc {
 				c.fail(x, errForged)
 				return
 			}
+			if c.over(x.login) { // while the form came
+				c.out(x, "")
+				return
+			}
 		}
 		if err := to.serve(x); err != nil {
 			c.fail(x, err)

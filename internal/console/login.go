@@ -120,10 +120,14 @@ func (c *Console) removed(in *login) bool {
 
 // cookie is its name: of this port, for two consoles of one host have one jar.
 func (c *Console) cookie(public bool) string {
+	name, host := "writ-console", c.o.Host
 	if public {
-		return "__Host-writ-console"
+		name, host = "__Host-writ-console", c.o.Public
 	}
-	return "writ-console-" + c.o.Host[strings.LastIndexByte(c.o.Host, ':')+1:]
+	if _, port, stated := strings.Cut(host, ":"); stated {
+		name += "-" + port
+	}
+	return name
 }
 
 // enter lets in who has a link. What only looks ahead at it does not use it up.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -217,6 +218,59 @@ func TestSigningIn(t *testing.T) {
 	is(ann, 401, "its client was removed")
 	r.register(map[string]writ.Label{"kim": writ.User, "ann": writ.Operator})
 	is(ann, 401, "a login that ended does not come back")
+}
+
+// TestFormUnderWay: a form whose login ended before all of it was here does nothing (K05).
+func TestFormUnderWay(t *testing.T) {
+	r := newRig(t)
+	r.bound = "ide/3"
+	r.told("s_aaaaaaaaaaaaaaaa", "words")
+	qs, _ := r.queue.Open()
+	for name, end := range map[string]func(in *login){
+		"signed out": r.Console.end, "idle": func(*login) { r.later(idle) }, "its client removed": func(*login) { r.register(nil) },
+	} {
+		r.register(map[string]writ.Label{"kim": writ.User})
+		cookie, form := r.signed("kim")
+		in := r.loggedInBy(cookie)
+		body := url.Values{"form": {form}, "say": {"yes"}, "code": {"kim"}}.Encode()
+		req := httptest.NewRequestWithContext(t.Context(), "POST", "https://"+public+"/approvals/"+qs[0].ID, io.MultiReader(strings.NewReader(body[:9]), &meanwhile{strings.NewReader(body[9:]), func() { end(in) }}))
+		req.RequestURI = "/approvals/" + qs[0].ID
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.AddCookie(&http.Cookie{Name: "__Host-writ-console", Value: cookie})
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, req)
+		if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), "nothing was done") {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+	if _, answered := r.queue.Said(qs[0].ID); answered {
+		t.Error("it was answered")
+	}
+}
+
+// meanwhile is a reader before whose first byte something happens.
+type meanwhile struct {
+	io.Reader
+	does func()
+}
+
+func (m *meanwhile) Read(p []byte) (int, error) {
+	if m.does != nil {
+		m.does()
+		m.does = nil
+	}
+	return m.Reader.Read(p)
+}
+
+// TestCookieOfAPort: two consoles at two ports of one public host sign nobody out of the other.
+func TestCookieOfAPort(t *testing.T) {
+	r := newRig(t)
+	for origin, want := range map[string]string{"writ.example.org": "__Host-writ-console", "writ.example.org:8443": "__Host-writ-console-8443"} {
+		r.o.Public = origin
+		if got := r.cookie(true); got != want {
+			t.Errorf("%s: %s", origin, got)
+		}
+	}
 }
 
 // flushed says when a stream began.
