@@ -278,9 +278,14 @@ func (o *files) clientOf(log *slog.Logger) func(token string) (principal string,
 	}
 }
 
-// besides serves the console where MCP is not.
+// besides serves the console where MCP is not. Where there is a public host, what a proxy passes
+// on by another name reaches neither: it is to name that one.
 func (o *files) besides(mcp http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if o.origin != "" && downstream.Proxied(r) {
+			http.Error(w, "This came through a proxy, which has to name the host of console.origin to this gateway and no other (docs/configuration.md).", http.StatusForbidden)
+			return
+		}
 		if r.URL.Path == "/mcp" || strings.HasPrefix(r.URL.Path, "/mcp/") {
 			if !o.callers.Heard(r.Context()) {
 				panic(http.ErrAbortHandler) // there is nobody to answer

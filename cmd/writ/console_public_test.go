@@ -137,6 +137,26 @@ func answers(t *testing.T, ask func(string, url.Values) (*http.Response, string)
 	return page
 }
 
+// sent sends bytes as they are, and returns all that is answered.
+func sent(t *testing.T, addr, request string) string {
+	t.Helper()
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := io.ReadAll(c) // it may be reset, where not all was read
+	return string(b)
+}
+
+// mcpHeader is what stands before a message of MCP, with the empty line.
+func mcpHeader(message string) string {
+	return fmt.Sprintf("Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n", len(message))
+}
+
 // TestConsolePublic: through a proxy that has TLS the console is reached at its public host, and
 // nothing else of the gateway. A person's token lets in there, his answers are on record as his
 // client's, and end with it (K06, K08, S01).
@@ -198,6 +218,29 @@ func TestConsolePublic(t *testing.T) {
 		}
 	}
 	local := strings.TrimPrefix(near, "http://")
+	// What a proxy passes on by another name reaches nothing, and is told so (S01).
+	for _, by := range []string{"Forwarded: for=192.0.2.1", "Via: 1.1 proxy", "X-Real-IP: 192.0.2.1", "X-Forwarded-For: 192.0.2.1", "x-forwarded-host: 127.0.0.1", "X-Forwarded-Proto: https", ""} {
+		version := "1.1"
+		if by == "" {
+			by, version = "X: y", "1.0"
+		}
+		for _, path := range []string{"/mcp", "/"} {
+			if said := sent(t, local, "POST "+path+" HTTP/"+version+"\r\nHost: "+local+"\r\nConnection: close\r\n"+by+"\r\n"+mcpHeader(hello)+hello); !strings.HasPrefix(said, "HTTP/"+version+" 403 ") || !strings.Contains(said, "console.origin") {
+				t.Errorf("%s by HTTP/%s with %s: %s", path, version, by, said)
+			}
+			if said := sent(t, local, "GET "+path+" HTTP/"+version+"\r\nHost: "+publicHost+"\r\nConnection: close\r\n"+by+"\r\n\r\n"); !strings.Contains(said, `action="/login"`) {
+				t.Errorf("%s there by HTTP/%s with %s: %s", path, version, by, said)
+			}
+		}
+	}
+	// Nor does what a proxy took for the end of a body (W12).
+	inner := "POST /mcp HTTP/1.1\r\nHost: " + local + "\r\n" + mcpHeader(hello) + hello
+	for _, path := range []string{"/login", "/", "/static/console.css"} {
+		said := sent(t, local, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", path, publicHost, 5+len(inner), inner))
+		if strings.Count(said, "HTTP/1.1 ") != 1 || !strings.Contains(said, "Connection: close") || strings.Contains(said, "serverInfo") {
+			t.Errorf("a request within the body of another, to %s: %s", path, said)
+		}
+	}
 	if code, body := knock(local, "GET", "/healthz", ""); code != 200 || body != "ok\n" {
 		t.Errorf("health, here: %d %s", code, body)
 	}

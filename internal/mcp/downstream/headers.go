@@ -64,6 +64,17 @@ func Trusted(r *http.Request, hosts []string, https bool) bool {
 	return strings.HasPrefix(r.RequestURI, "/") && hostAllowed(r.Host, hosts) && checkHeaders(r.Header) == nil && originAllowed(r, https, nil)
 }
 
+// Proxied reports whether a request shows that a proxy passed it on: by a field that proxies add,
+// or as HTTP/1.0, which some speak and no client of MCP does. That it does not proves nothing.
+func Proxied(r *http.Request) bool {
+	for k := range r.Header {
+		if strings.HasPrefix(k, "X-Forwarded-") || k == "Forwarded" || k == "Via" || k == "X-Real-Ip" {
+			return true
+		}
+	}
+	return !r.ProtoAtLeast(1, 1)
+}
+
 // hostAllowed compares a Host header with the allow-list: an entry with a port
 // is compared whole, one without matches every port.
 func hostAllowed(host string, allowed []string) bool {
