@@ -209,7 +209,7 @@
       if (stream) {
         stream.classList.add("lost");
         stream.textContent = source.readyState === EventSource.CLOSED
-          ? "Not followed. If you were signed out, " + (location.protocol === "https:" ? "sign in again with your token" : "writ console prints a new link") + "; this page goes on by itself then."
+          ? "Not followed. If you were signed out, sign in again in any tab; this page goes on by itself then."
           : "The gateway is not there. This page goes on when it is.";
       }
       if (source.readyState !== EventSource.CLOSED) return; // the browser tries by itself
