@@ -424,6 +424,38 @@ func TestAnswersByToken(t *testing.T) {
 	waits(3)
 }
 
+// TestKeptByToken: "from now on" takes the token as a yes does, is refused in the client's own session,
+// and is on record as the client's (K06).
+func TestKeptByToken(t *testing.T) {
+	r := newRig(t)
+	r.register(map[string]writ.Label{"ann/2": writ.Operator})
+	ann, form := r.signed("ann/2")
+	keep := func(session, code string) (id, page string) {
+		r.told(session, "words")
+		qs, _ := r.queue.Open()
+		id = qs[len(qs)-1].ID
+		w := r.there("POST", "/approvals/"+id, ann, url.Values{"form": {form}, "say": {"keep"}, "keep": {"source"}, "code": {code}})
+		return id, r.there("GET", w.Header().Get("Location"), ann, nil).Body.String()
+	}
+	r.bound = "ann/2"
+	if id, page := keep("s_aaaaaaaaaaaaaaaa", "ann/2"); !strings.Contains(page, "the client whose agent asks") {
+		t.Errorf("%s is kept in his own session:\n%s", id, page)
+	}
+	r.bound = "ide/3"
+	for session, code := range map[string]string{"s_bbbbbbbbbbbbbbbb": "", "s_cccccccccccccccc": "Kim/1", "s_dddddddddddddddd": r.Code()} {
+		if id, page := keep(session, code); !strings.Contains(page, "the one that you signed in with") {
+			t.Errorf("%s is kept by %q:\n%s", id, code, page)
+		}
+	}
+	if qs, _ := r.queue.Open(); len(qs) != 4 {
+		t.Errorf("%d questions wait", len(qs))
+	}
+	id, page := keep("s_eeeeeeeeeeeeeeee", "ann/2")
+	if got, _ := r.queue.Said(id); !strings.Contains(page, "from now on. It is on record") || !got.Yes || got.By != "ann/2" || got.Keep != approval.KeepSource || got.Label != writ.Operator {
+		t.Errorf("%+v\n%s", got, page)
+	}
+}
+
 // another is a gateway whose question is not answered from here.
 type another struct{ t *testing.T }
 
