@@ -115,9 +115,17 @@ func clause(f writ.Failure) string {
 	case f.Reason == writ.SchemaMissingField, f.Reason == writ.SchemaUnknownField:
 		return about(f.Pointer, needs[f.Reason])
 	case f.Reason == writ.SchemaInvalid:
-		return about(f.Pointer, needs[f.Reason]+": "+need)
+		return about(f.Pointer, invalid(need))
 	}
 	return about(f.Pointer, need)
+}
+
+// invalid says what a schema wants as a need.
+func invalid(wants string) string {
+	if says := needs[writ.SchemaInvalid]; !strings.HasPrefix(wants, says) {
+		return says + ": " + wants
+	}
+	return wants
 }
 
 // about says a need of the argument at a pointer.

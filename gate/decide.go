@@ -241,6 +241,9 @@ func (j *judge) refuse(fs []writ.Failure) {
 			}
 		}
 		for i := range fs {
+			if fs[i].Reason == writ.SchemaInvalid {
+				fs[i].Need = invalid(fs[i].Need)
+			}
 			if at := j.governing(fs[i]); at > 0 {
 				fs[i].Line = at
 			}
