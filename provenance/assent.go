@@ -1,8 +1,6 @@
 package provenance
 
-import (
-	"github.com/writ-project/writ/internal/text"
-)
+import "github.com/writ-project/writ/internal/text"
 
 // # A turn that only agrees
 //

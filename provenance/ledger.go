@@ -48,7 +48,6 @@ type Ledger struct {
 	ranks  map[rankKey][]ranked // of the last whole list of each kind (R9)
 	denied bool                 // a person said no since the user's latest turn
 	agreed []turn               // the latest that only agree: what stands in them he said
-	latest uint32               // the evidence of the last turn that did not lapse
 	parts  []parted             // what the latest turn says of how members begin or end (R9)
 	// narrowed are the days that narrowed a search which is whole for what it was for.
 	narrowed map[uint32][]string

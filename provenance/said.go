@@ -74,8 +74,9 @@ func (l *Ledger) index() {
 		words += l.turns[i].words() + "\n"
 	}
 	if own := from[last-first]; len(t.said.days) > 0 && own > 0 && len(words) <= maxSaid {
-		l.file(slices.DeleteFunc(calendar.Read(words, t.Time, l.turns[first].Time), func(r calendar.Reading) bool {
-			return r.At[0].Start >= own || r.At[len(r.At)-1].Start < own
+		then := calendar.Read(words, l.turns[first].Time)
+		l.file(slices.DeleteFunc(calendar.Read(words, t.Time), func(r calendar.Reading) bool {
+			return r.At[0].Start >= own || r.At[len(r.At)-1].Start < own || !slices.ContainsFunc(then, r.Equal)
 		}), l.turns[first:], from)
 	}
 	l.file(t.said.days, l.turns[last:], []int{0})

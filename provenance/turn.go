@@ -105,7 +105,6 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 		return ErrFull
 	}
 	l.events++
-	l.latest = p.Evidence
 	l.typed += len(p.Text)
 	l.store.bytes += int64(len(p.Text)) * turnCost
 	if len(l.turns) > 0 && !l.since && !l.denied && Assents(p.own.text) {
@@ -137,7 +136,7 @@ func (l *Ledger) Deny() { l.denied = true }
 // and the memory they took stay taken.
 func (l *Ledger) LapseTurns() {
 	l.events++
-	l.turns, l.agreed, l.parts, l.latest = nil, nil, nil, 0
+	l.turns, l.agreed, l.parts = nil, nil, nil
 	clear(l.moments)
 	clear(l.begun)
 }
@@ -147,7 +146,14 @@ func (l *Ledger) Turns() int { return len(l.turns) }
 
 // LatestTurn returns the evidence of the user's latest turn that did not lapse, 0 for
 // none; one that only agreed is one.
-func (l *Ledger) LatestTurn() uint32 { return l.latest }
+func (l *Ledger) LatestTurn() (evidence uint32) {
+	for _, of := range [][]turn{l.turns, l.agreed} {
+		if n := len(of); n > 0 {
+			evidence = max(evidence, of[n-1].Evidence)
+		}
+	}
+	return evidence
+}
 
 // Quote is where a value stands in a turn: the bytes [Start, End) of its text.
 type Quote struct {

@@ -78,9 +78,8 @@ type Reading struct {
 }
 
 // Read returns what a run of a user's own words names, said at an instant in its
-// zone, in the order of the text. Where a part of them was said at another time, it is
-// what they name counted from both: "in two hours" is none of it.
-func Read(words string, at time.Time, also ...time.Time) []Reading {
+// zone, in the order of the text.
+func Read(words string, at time.Time) []Reading {
 	p := newParser(words, at)
 	if at.Year() < 1970 || at.Year() > 9000 {
 		return nil
@@ -98,17 +97,12 @@ func Read(words string, at time.Time, also ...time.Time) []Reading {
 	}
 	out := p.readings(nodes)
 	slices.SortStableFunc(out, func(a, b Reading) int { return a.At[0].Start - b.At[0].Start })
-	for _, other := range also {
-		if other.Equal(at) {
-			continue
-		}
-		then := Read(words, other)
-		out = slices.DeleteFunc(out, func(r Reading) bool { return !slices.ContainsFunc(then, r.same) })
-	}
 	return out
 }
 
-func (r Reading) same(as Reading) bool {
+// Equal reports whether two readings name the same by the same words. One that is counted from
+// the minute in which it was said equals none of the same words at another time.
+func (r Reading) Equal(as Reading) bool {
 	return r.Kind == as.Kind && slices.Equal(r.At, as.At) && slices.Equal(r.Candidates, as.Candidates)
 }
 

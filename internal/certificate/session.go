@@ -80,7 +80,6 @@ type Session struct {
 	mac       hash.Hash // by the key, once it was needed
 	turns     []turn
 	agreed    []turn // that only agree
-	latest    uint32 // the evidence of the last turn that did not lapse, one that only agrees too
 	approvals []Approval
 	calls     map[uint64]*call      // without a result yet
 	texts     map[string]writ.Label // the texts that calls sent below system, and the lowest label of each
@@ -132,7 +131,6 @@ func wrong(l *leaf, format string, args ...any) error {
 
 // Turn adds what the user typed. Its text is evidence from now on.
 func (s *Session) Turn(evidence uint32, text string, at time.Time) {
-	s.latest = evidence
 	t := turn{evidence: evidence, text: text, own: provenance.OwnText(text), at: at, acts: s.acts}
 	if len(s.turns) > 0 && !s.since && !s.denied && provenance.Assents(t.own) {
 		s.agreed = append(s.agreed, t)
@@ -144,7 +142,7 @@ func (s *Session) Turn(evidence uint32, text string, at time.Time) {
 }
 
 // Lapse says that the turns so far vouch for nothing any more.
-func (s *Session) Lapse() { s.turns, s.agreed, s.latest = nil, nil, 0 }
+func (s *Session) Lapse() { s.turns, s.agreed = nil, nil }
 
 // Approve adds a person's answer.
 func (s *Session) Approve(a Approval) {

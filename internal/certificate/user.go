@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -414,7 +413,7 @@ func (s *Session) saidTime(l *leaf) bool {
 		days = slices.DeleteFunc(all.days(), func(r calendar.Reading) bool {
 			late := func(p calendar.Piece) bool { return p.Start >= own }
 			return !slices.ContainsFunc(r.At, late) || !slices.ContainsFunc(r.At, func(p calendar.Piece) bool { return !late(p) }) ||
-				!slices.ContainsFunc(then, func(o calendar.Reading) bool { return reflect.DeepEqual(o, r) }) // counted from when it was said
+				!slices.ContainsFunc(then, r.Equal) // counted from when it was said
 		})
 	}
 	r, holds := calendar.Holds(text, days, t.at.Location())

@@ -297,7 +297,7 @@ func (s *Session) refused(c *call) bool {
 		if !strings.HasPrefix(a.Act, says+".") || spelled[a.Act] {
 			continue
 		}
-		if spelled[a.Act] = true; !a.Yes && c.Time.Sub(a.At) < gate.ApprovalHolds && s.latest <= a.Evidence {
+		if spelled[a.Act] = true; !a.Yes && c.Time.Sub(a.At) < gate.ApprovalHolds && !slices.ContainsFunc(slices.Concat(s.turns, s.agreed), func(t turn) bool { return t.evidence > a.Evidence }) {
 			return true
 		}
 	}

@@ -310,6 +310,9 @@ func hasEnum(schemas []*js.Schema) bool {
 // does not demand it, and its default is that very value, which is empty: null, false, "",
 // [] or {}. Of any other default a server may do something else (0034).
 func (s *Schema) Idle(name string, v strictjson.Value) bool {
+	if text, _ := v.Text(); text != "" || v.Kind() == strictjson.Number || v.Len() > 0 {
+		return false
+	}
 	switch given := s.Default(name); string(given.Raw()) {
 	case "null", "false", `""`, "[]", "{}":
 		return !s.Requires(name) && Equal(v, given)
