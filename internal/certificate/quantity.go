@@ -1,0 +1,180 @@
+package certificate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/calendar"
+	"github.com/writ-project/writ/internal/money"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
+)
+
+// longestSaid bounds the turns that are read for days and amounts.
+const longestSaid = 16 << 10
+
+// days are what a turn says of days and times.
+func (t *turn) days() []calendar.Reading {
+	if len(t.text) > longestSaid {
+		return nil
+	}
+	return calendar.Read(strings.ReplaceAll(t.own, "\x00", "|"), t.at)
+}
+
+// saidTime reports whether the references are the words by which the user named the day
+// or time that a value is, in the zone he said it in: of one turn, or of the last four up to
+// it, read as one text (R10).
+func (s *Session) saidTime(l *leaf) bool {
+	text, ok := l.value.Text()
+	if !ok || l.role != policy.TimeRole || len(l.Evidence) == 0 || s.quoted(l) {
+		return false
+	}
+	t, _, ok := s.quote(l.Evidence[len(l.Evidence)-1])
+	if !ok {
+		return false
+	}
+	turns, days, begins := []turn{*t}, t.days(), []int{0}
+	if l.Evidence[0].Evidence != t.evidence {
+		if turns = s.continued(t); len(days) == 0 || len(turns) == 0 {
+			return false
+		}
+		all := turn{at: t.at}
+		begins = nil
+		for _, of := range turns {
+			begins = append(begins, len(all.own))
+			all.own += of.own + "\n"
+		}
+		own := begins[len(begins)-1]
+		all.text = all.own
+		early := all
+		early.at = turns[0].at
+		then := early.days()
+		days = slices.DeleteFunc(all.days(), func(r calendar.Reading) bool {
+			late := func(p calendar.Piece) bool { return p.Start >= own }
+			return !slices.ContainsFunc(r.At, late) || !slices.ContainsFunc(r.At, func(p calendar.Piece) bool { return !late(p) }) ||
+				!slices.ContainsFunc(then, r.Equal) // counted from when it was said
+		})
+	}
+	r, holds := calendar.Holds(text, days, t.at.Location())
+	if begin, is := calendar.Begin(text); is && !holds && l.rule != nil && l.rule.EndsDay {
+		r, holds = calendar.Holds(begin, days, t.at.Location())
+	}
+	if !holds || len(r.At) != len(l.Evidence) {
+		return false
+	}
+	for i, e := range l.Evidence {
+		n := slices.IndexFunc(turns, func(of turn) bool { return of.evidence == e.Evidence })
+		if _, _, quoted := s.quote(e); !quoted || n < 0 || e.Start != r.At[i].Start-begins[n] || e.End != r.At[i].End-begins[n] {
+			return false
+		}
+	}
+	return true
+}
+
+// continued are a turn and those before it that it goes on with: at most three, of its day,
+// with no act between them.
+func (s *Session) continued(t *turn) []turn {
+	n := slices.IndexFunc(s.turns, func(of turn) bool { return of.evidence == t.evidence })
+	if n < 0 {
+		return nil // it only agrees
+	}
+	year, month, day := t.at.Date()
+	_, zone := t.at.Zone()
+	first := n
+	for first > max(0, n-3) {
+		of := s.turns[first-1]
+		y, m, d := of.at.Date()
+		if _, z := of.at.Zone(); of.acts != t.acts || y != year || m != month || d != day || z != zone {
+			break
+		}
+		first--
+	}
+	return s.turns[first : n+1]
+}
+
+// number is an amount that the user named.
+type number struct {
+	money.Amount
+	bare bool // without a currency, and no word before it says what it is
+}
+
+// amount returns the amount that a reference quotes, of the user's latest turn or of
+// any.
+func (s *Session) amount(l *leaf, r gate.Ref, latest bool) (n number, ok bool) {
+	t, _, ok := s.quote(r)
+	if !ok || latest && t != &s.turns[len(s.turns)-1] || len(t.text) > longestSaid {
+		return n, false
+	}
+	days := t.days()
+	for _, a := range money.Read(strings.ReplaceAll(t.own, "\x00", "|")) {
+		if a.Start != r.Start || a.End != r.End || slices.ContainsFunc(days, func(d calendar.Reading) bool {
+			return d.Kind != calendar.Duration && slices.ContainsFunc(d.At, func(p calendar.Piece) bool { return a.Start < p.End && p.Start < a.End })
+		}) {
+			continue
+		}
+		bare := a.Currency == "" && !a.Percent
+		if bare {
+			hash := !t.begins(a.Start) && a.Start > 0 && t.own[a.Start-1] == '#' && t.begins(a.Start-1)
+			bare = !t.called(a.Start, hash, l.words()) && !t.unit(l, a.End)
+		}
+		return number{a, bare}, true
+	}
+	return n, false
+}
+
+// saidAmount reports whether an amount is one that the user named (R11).
+func (s *Session) saidAmount(l *leaf) bool {
+	want, _, why := provenance.Canonical(provenance.Decimal, l.value)
+	if why != "" || l.role != policy.Amount || len(l.Evidence) != 1 {
+		return false
+	}
+	n, ok := s.amount(l, l.Evidence[0], false)
+	return ok && !n.Percent && !n.bare && slices.Contains(n.Values, want)
+}
+
+// follows reports whether an amount follows by a form of the contract from one that the
+// user named and one more: another of his, or a number of the record that it is `of`.
+func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
+	want, _, why := provenance.Canonical(provenance.Decimal, l.value)
+	if why != "" || l.role != policy.Amount || len(l.Evidence) != 2 || l.rule == nil || !slices.Contains(l.rule.Forms, form) {
+		return false
+	}
+	percent := form == money.Percent || form == money.PercentPlus
+	derive := func(a, b string, places int) bool {
+		operands := []string{a, b}
+		if form == money.PercentPlus {
+			operands = append(operands, a)
+		}
+		_, ok := money.Derive(form, operands, places, want)
+		return ok
+	}
+	if l.Evidence[0].Tool == userTool {
+		a, ok1 := s.amount(l, l.Evidence[0], true)
+		b, ok2 := s.amount(l, l.Evidence[1], true)
+		if !ok1 || !ok2 || a.Start == b.Start || a.Percent || b.Percent != percent || a.bare && b.bare {
+			return false
+		}
+		for _, x := range a.Values {
+			for _, y := range b.Values {
+				if derive(x, y, max(money.Places(a.Currency), money.Places(b.Currency))) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	said, ok := s.amount(l, l.Evidence[1], true)
+	for _, p := range s.system(l.Evidence[0]) {
+		x, _, why := provenance.Canonical(provenance.Decimal, p.value)
+		if why != "" || !ok || said.bare || said.Percent != percent || !s.vouches(c, l, p) || !s.ofRecord(c, l, p) {
+			continue
+		}
+		for _, y := range said.Values {
+			if derive(x, y, money.Places(said.Currency)) || !percent && derive(y, x, money.Places(said.Currency)) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,294 @@
+package provenance
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
+	"golang.org/x/text/unicode/norm"
+)
+
+// span is a run of bytes.
+type span struct{ start, end int }
+
+// reading is a text and its tokens.
+type reading struct {
+	text   string
+	starts map[string][]int // where a token may begin, by its first bytes
+	end    []bool           // where one may end
+	hash   map[int]bool     // of the starts, those after a #: only with a word before it
+	typed  map[string][]span
+	parts  []partSaid // of the user's own words
+	tokens int
+}
+
+// headLength is how many bytes of a token its start is filed under.
+const headLength = 3
+
+// read finds the tokens of a text.
+func read(text string) reading {
+	r := reading{text: text, starts: map[string][]int{}, end: make([]bool, len(text)+1), hash: map[int]bool{}, typed: map[string][]span{}}
+	for i := range len(text) + 1 {
+		r.end[i] = i > 0 && endsAt(text, i)
+	}
+	word := 0 // the end of the word that i is in
+	for i, c := range text {
+		if blank(c) {
+			continue
+		}
+		if i >= word {
+			word = len(text)
+			if n := strings.IndexFunc(text[i:], blank); n >= 0 {
+				word = i + n
+			}
+		}
+		begins := beginsAt(text, i)
+		if after := i > 0 && text[i-1] == '#' && beginsAt(text, i-1); after && !begins {
+			r.hash[i] = true
+		} else if !begins {
+			continue
+		} else {
+			r.tokens++
+		}
+		for n := 1; n <= headLength && i+n <= len(text); n++ {
+			if n == headLength || r.end[i+n] {
+				r.starts[text[i:i+n]] = append(r.starts[text[i:i+n]], i)
+			}
+		}
+		r.spell(i, min(word, i+longWord))
+	}
+	return r
+}
+
+// spell files the typed readings of the tokens that begin at i, in a word that
+// ends at end.
+func (r *reading) spell(i, end int) {
+	word := r.text[i:end]
+	if c, _ := utf8.DecodeRuneInString(word); isMark(c) {
+		return // nothing of a type begins so
+	}
+	file := func(t Type, end int) {
+		if c, _, why := Canonical(t, strictjson.StringOf(r.text[i:end])); why == "" {
+			k := string(t) + "\x00" + c
+			r.typed[k] = append(r.typed[k], span{i, end})
+		}
+	}
+	tries := 0
+	for n := 1; n <= len(word) && tries < 16; n++ {
+		if !r.end[i+n] {
+			continue
+		}
+		tries++
+		w := word[:n]
+		switch {
+		case strings.Contains(w, "://"):
+			file(URL, i+n)
+		case strings.Contains(w, "@"):
+			file(Email, i+n)
+		case w[0] == '/':
+			file(Path, i+n)
+		case w[0] >= '0' && w[0] <= '9' || w[0] == '-':
+			file(Integer, i+n)
+			file(Decimal, i+n)
+			file(Time, i+n)
+			file(Host, i+n)
+		case strings.Contains(w, "."):
+			file(Host, i+n)
+		}
+		if !norm.NFC.IsNormalString(w) {
+			file(ID, i+n)
+		}
+	}
+	// Written in groups, the words that follow belong to it.
+	t, form := Phone, "0123456789 -.()"
+	if ibanStart().MatchString(word) {
+		t, form = IBAN, " 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	} else if word[0] != '+' {
+		return
+	}
+	for n := 1; i+n <= len(r.text) && n < 48; n++ {
+		if rest := r.text[i+n:]; n > 8 && r.end[i+n] {
+			// Of a number in groups a part is another number.
+			if t != Phone || !strings.Contains(r.text[i:i+n], " ") || !startsDigit(strings.TrimLeft(rest, " -.()")) || strings.HasPrefix(rest, ". ") {
+				file(t, i+n)
+			}
+			if strings.HasPrefix(rest, ". ") {
+				return
+			}
+		}
+		if i+n < len(r.text) && !strings.Contains(form, r.text[i+n:i+n+1]) {
+			return
+		}
+	}
+}
+
+func startsDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
+
+// longWord bounds how much of a word without white space is read by its type.
+const longWord = 2048
+
+var ibanStart = text.Pattern(`^[A-Za-z]{2}[0-9]{2}`)
+
+// find looks for a value: its bytes between two ends of tokens, or a token of
+// that typed form. bare says that it stands there, but of small space and
+// without a word before it. What says whom or what an act is for does not end in the
+// stop that ends the sentence.
+func (r *reading) find(q *Query, text, typed string, words []string, named, small, ordered bool) (s span, found, bare bool) {
+	looks := 0
+	try := func(at span) bool {
+		if looks++; ordered && (looks > mostSaid || !Orders(r.text, at.start, at.end)) {
+			return false
+		}
+		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) || slices.ContainsFunc(q.longer, func(name string) bool { return r.within(at, name) }) {
+			return false
+		}
+		if r.hash[at.start] || small || !wordAt(r.text, at.start) {
+			if !r.called(at.start, words) {
+				bare = bare || small && !r.hash[at.start]
+				return false
+			}
+		}
+		if named && !r.apart(at, words) && !(q.Proper && r.properName(at)) {
+			return false
+		}
+		s, found = at, true
+		return true
+	}
+	if text != "" {
+		for _, i := range r.starts[text[:min(len(text), headLength)]] {
+			if e := i + len(text); strings.HasPrefix(r.text[i:], text) && r.end[e] && try(span{i, e}) {
+				return s, true, false
+			}
+		}
+	}
+	if typed != "" {
+		for _, at := range r.typed[typed] {
+			if try(at) {
+				return s, true, false
+			}
+		}
+	}
+	return s, false, bare
+}
+
+// within reports whether a stretch is a part of a longer name that stands there.
+func (r *reading) within(at span, name string) bool {
+	word := r.text[at.start:at.end]
+	for n := 0; n+len(word) <= len(name); n++ {
+		from := at.start - n
+		if to := from + len(name); strings.EqualFold(name[n:n+len(word)], word) && from >= 0 && to <= len(r.text) && strings.EqualFold(r.text[from:to], name) {
+			return true
+		}
+	}
+	return false
+}
+
+// cuts reports whether a stretch is the first words of a path that stands in quotation marks
+// for the blanks in it: "/srv/my" is another directory than "/srv/my files".
+func (r *reading) cuts(at span) bool {
+	mark, _ := utf8.DecodeLastRuneInString(r.text[:at.start])
+	line, _, _ := strings.Cut(r.text[at.end:], "\n")
+	return strings.ContainsRune(quotes, mark) && pathBegins().MatchString(r.text[at.start:at.end]) && strings.HasPrefix(line, " ") && strings.ContainsAny(line, quotes)
+}
+
+var pathBegins = text.Pattern(`^(?:[/\\~]|\.\.?[/\\]|[A-Za-z]:[/\\])`)
+
+// called reports whether one of the words stands directly before i.
+func (r *reading) called(i int, words []string) bool {
+	_, ok := r.calledAt(i, words)
+	return ok
+}
+
+// calledAt is called, and where that word begins.
+func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
+	if r.hash[i] {
+		i--
+	}
+	if q, n := utf8.DecodeLastRuneInString(r.text[:i]); isMark(q) && beginsAt(r.text, i-n) {
+		i -= n // "ID '13'"
+	}
+	before := strings.TrimRight(r.text[:i], " \t")
+	if assigned(r.text, i) {
+		before = r.text[:i-1] // "ID=13"
+	} else if len(before) == i {
+		return 0, false
+	}
+	for _, w := range words {
+		at := len(before) - len(w)
+		if w != "" && at >= 0 && strings.EqualFold(before[at:], w) && wordAt(r.text, at) {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// counts reports whether one of the units stands directly behind i, where a number ends.
+func (r *reading) counts(i int, units []string) bool {
+	rest := strings.TrimLeft(r.text[i:], " \t")
+	at := len(r.text) - len(rest)
+	return at > i && slices.ContainsFunc(units, func(u string) bool {
+		return len(u) <= len(rest) && strings.EqualFold(rest[:len(u)], u) && r.end[at+len(u)]
+	})
+}
+
+// blank is white space, and what blots out text that is not read.
+func blank(r rune) bool { return r == 0 || unicode.IsSpace(r) }
+
+const (
+	quotes   = "\"'`´“”„‟‘’‚‛«»‹›"
+	brackets = "()[]{}<>"
+	stops    = ",.;:!?"
+)
+
+func isMark(r rune) bool  { return strings.ContainsRune(quotes+brackets, r) }
+func isAlnum(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
+
+// beginsAt reports whether a token may begin at i: where a word may, or behind one that it
+// is given to ("ID=13", "id='13'"). Such a one counts only where that word says what it is,
+// as in "ID 13": a line of a log is full of others, and who wrote into it is not the user.
+func beginsAt(text string, i int) bool {
+	if wordAt(text, i) {
+		return true
+	}
+	r, n := utf8.DecodeLastRuneInString(text[:i])
+	return assigned(text, i) || isMark(r) && assigned(text, i-n)
+}
+
+// wordAt reports whether a word may begin at i: at the text's begin, after white space, or
+// after a quote or bracket that is not itself inside a word.
+func wordAt(text string, i int) bool {
+	if i == 0 {
+		return true
+	}
+	r, n := utf8.DecodeLastRuneInString(text[:i])
+	if blank(r) {
+		return true
+	}
+	if !isMark(r) {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:i-n])
+	return i-n == 0 || blank(before) || isMark(before) || strings.ContainsRune(stops, before)
+}
+
+// endsAt reports whether a token may end at i: at the text's end, before white
+// space, before a quote or bracket that is not itself inside a word, or before a
+// stop that white space or the text's end follows.
+func endsAt(text string, i int) bool {
+	if i == len(text) {
+		return true
+	}
+	r, n := utf8.DecodeRuneInString(text[i:])
+	if blank(r) {
+		return true
+	}
+	after, _ := utf8.DecodeRuneInString(text[i+n:])
+	last := i+n == len(text) || blank(after)
+	if strings.ContainsRune(stops, r) {
+		return last
+	}
+	return isMark(r) && (last || isMark(after) || strings.ContainsRune(stops, after))
+}
