@@ -189,10 +189,26 @@ func OpenReadOnly(dir string, o Options) (*Store, error) {
 		o.BusyTimeout = 10 * time.Second
 	}
 	s, err := openReader(path, o)
+	// Between a look at the files and their opening another process may have closed the log, and
+	// taken its shared memory with it, or begun to build that: a look a little later tells.
+	for wait := 100 * time.Microsecond; passing(err) && wait < 300*time.Millisecond; wait *= 2 {
+		time.Sleep(wait)
+		s, err = openReader(path, o)
+	}
 	if err != nil {
 		return nil, classify(path, err)
 	}
 	return s, nil
+}
+
+// passing are the errors of a reader that came between what another process does at once.
+func passing(err error) bool {
+	var se *sqlite.Error
+	if !errors.As(err, &se) {
+		return false
+	}
+	code := se.Code() & 0xff
+	return code == lib.SQLITE_CANTOPEN || code == lib.SQLITE_READONLY
 }
 
 // Disturbed reports that what was read may be of two moments: by a Passage, or because another

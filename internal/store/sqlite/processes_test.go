@@ -25,7 +25,7 @@ import (
 // childVar makes this test binary another process of the same state directory:
 // "what|dir|session|count". With "mixed" or "unsynced" in what, some or all of
 // its appends are not synced; with "fold" it folds every few; with "erase" it erases what
-// it wrote.
+// it wrote. "reopens" closes the log and opens it again so many times.
 const childVar = "WRIT_STORE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -67,6 +67,15 @@ func childMain(what, dir, session string, count uint64) error {
 	}
 	if what == "power" {
 		return powerMain(s, session, count)
+	}
+	if what == "reopens" {
+		fmt.Println("ready")
+		for ; count > 0 && err == nil; count-- {
+			if err = s.Close(); err == nil {
+				s, err = Open(dir, o)
+			}
+		}
+		return errors.Join(err, s.Close())
 	}
 	ctx := context.Background()
 	tb := panicking{}
