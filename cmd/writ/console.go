@@ -148,11 +148,11 @@ func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struc
 	hosts := []string{own, "localhost", "127.0.0.1", "[::1]"}
 	o.console = console.New(console.Options{
 		Log: o.store, Queue: o.queue, Elsewhere: &elsewhere{flags: &flags{state: o.state}, own: o.queue}, Host: net.JoinHostPort(own, port), By: account(), Ending: ending, Clock: time.Now, Try: try,
-		Trusted: func(r *http.Request) bool {
+		Foreign: func(r *http.Request) string {
 			if o.console.IsPublic(r) {
-				return downstream.Trusted(r, []string{r.Host}, true)
+				return downstream.Foreign(r, []string{r.Host}, true)
 			}
-			return downstream.Trusted(r, hosts, false)
+			return downstream.Foreign(r, hosts, false)
 		},
 		Public: (&config.Console{Origin: o.origin}).Host(), Client: o.clientOf(log),
 		Worth: func(principal string) (label writ.Label, ok bool) {
@@ -199,6 +199,7 @@ func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struc
 		Servers:  func(ctx context.Context) ([]console.Server, error) { return o.shownServers(ctx, g) },
 		Contract: func(ctx context.Context, id string) (*console.Contract, error) { return o.shownContract(ctx, g, id) },
 		Policy:   func(ctx context.Context) (*console.Policy, error) { return o.shownPolicy(ctx, g) },
+		Sessions: o.store.ListSessions,
 		Names:    func(ctx context.Context) map[string]string { return sessionNames(ctx, o.store, o.state) },
 		Replay:   o.judgedBy,
 		Learned:  o.learned,

@@ -395,6 +395,13 @@ func TestConsoleBrowser(t *testing.T) {
 	b.says("would wait for a person")
 	b.looks("charts")
 
+	// Every session, and by its name the one.
+	b.do(chromedp.Click(chromedp.CSS(`nav a[href="/sessions"]`)))
+	b.says("demo")
+	b.looks("sessions")
+	b.do(chromedp.Click(chromedp.CSS(`td.call a`)))
+	b.says("Timeline")
+
 	// What is remembered: by whom it was said, what was believed before, and what was erased.
 	for i, said := range []string{"My sister Anna's phone is 555-0100.", "By the way, Anna's phone is 555-0199 now.", "I am allergic to peanuts."} {
 		piped77(t, "", "session", "say", "--state", state, "demo", said)

@@ -36,6 +36,7 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
+	"iter"
 	"net/http"
 	"net/url"
 	"strings"
@@ -65,9 +66,8 @@ type Options struct {
 	// Public.
 	Client func(token string) (principal string, ok bool)
 	Worth  func(principal string) (label writ.Label, ok bool)
-	// Trusted reports whether a request names a host of this server, and no page of
-	// another origin made it.
-	Trusted func(*http.Request) bool
+	// Foreign says, in a sentence, why a request is none of a page of this server, "" where it is.
+	Foreign func(*http.Request) string
 	// By is who answers at Host, as the operator knows him.
 	By string
 	// Ending is closed when the server is to end.
@@ -85,9 +85,10 @@ type Options struct {
 	// of the tool of an id, nil where there is none.
 	Servers  func(ctx context.Context) ([]Server, error)
 	Contract func(ctx context.Context, id string) (*Contract, error)
-	// Names are those that sessions are kept under, by their ids.
-	Names  func(ctx context.Context) map[string]string
-	Policy func(ctx context.Context) (*Policy, error) // in force
+	// Sessions are those that are registered, and Names what they are kept under, by their ids.
+	Sessions func(ctx context.Context) iter.Seq2[audit.Session, error]
+	Names    func(ctx context.Context) map[string]string
+	Policy   func(ctx context.Context) (*Policy, error) // in force
 	// Replay judges recorded calls by another policy's text, and writes nothing.
 	Replay func(ctx context.Context, text []byte, progress func(done, of int)) (*Replayed, error)
 	// Learned is what recorded calls of a tool would need no question for, and Friction the tools
@@ -180,6 +181,7 @@ func (c *Console) routes() []route {
 		{"GET /d/{session}/{n}/proof", false, c.proof},
 		{"GET /d/{session}/{n}/value/{name}", false, c.value},
 		{"GET /e/{session}/{number}", false, c.evidence},
+		{"GET /sessions", false, c.sessions},
 		{"GET /s/{session}", false, c.session},
 		{"GET /approvals", false, c.approvals},
 		{"POST /approvals/{id}", false, c.answer},
@@ -219,7 +221,7 @@ var (
 	errNoRecord   = &refusal{http.StatusNotFound, "No such record", "The log has no record of that name, or its bytes were erased."}
 	errForged     = &refusal{http.StatusForbidden, "Not done", "The form was not one of this login. Nothing was done: open the page again."}
 	errBusy       = &refusal{http.StatusTooManyRequests, "One at a time", "That is being done already. Try again when it has ended."}
-	errForeign    = &refusal{http.StatusForbidden, "Refused", "The request was made by another page, names another host, or shows a token of MCP. The console answers none of these."}
+	errElsewhere  = &refusal{http.StatusForbidden, "Refused", "That lets nobody in at this address."}
 	errLong       = &refusal{http.StatusServiceUnavailable, "That takes too long", "The page could not be made in time. What it is of can be read with writ audit show."}
 	errNotAllowed = &refusal{http.StatusMethodNotAllowed, "Refused", "That method is not known here."}
 )
@@ -242,8 +244,12 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	x := &request{r, w, nil}
-	if !c.o.Trusted(r) || r.Header.Get("Authorization") != "" {
-		c.fail(x, errForeign)
+	why := c.o.Foreign(r)
+	if why == "" && r.Header.Get("Authorization") != "" {
+		why = "The request shows a token of MCP."
+	}
+	if why != "" {
+		c.fail(x, &refusal{http.StatusForbidden, "Refused", why + " The console answers none of these: type its address, or take it from your bookmarks."})
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {

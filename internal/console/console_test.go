@@ -130,11 +130,11 @@ func newRig(t testing.TB) *rig {
 	r.Console = New(Options{
 		Log: r.log, Queue: r.queue, Elsewhere: nowhere{}, Host: host, By: "kim", Ending: r.end, Clock: r.now,
 		Public: public, Client: r.clientOf, Worth: r.worth,
-		Trusted: func(req *http.Request) bool {
+		Foreign: func(req *http.Request) string {
 			if r.IsPublic(req) {
-				return downstream.Trusted(req, []string{public}, true)
+				return downstream.Foreign(req, []string{public}, true)
 			}
-			return downstream.Trusted(req, []string{"writ-0123456789abcdef.localhost", "127.0.0.1", "localhost"}, false)
+			return downstream.Foreign(req, []string{"writ-0123456789abcdef.localhost", "127.0.0.1", "localhost"}, false)
 		},
 		Explain: func(ctx context.Context, session, n string, within uint64) (*story.Explained, error) {
 			return story.Explain(ctx, r.o.Log, session, n, within)
@@ -160,8 +160,9 @@ func newRig(t testing.TB) *rig {
 		Friction: func(context.Context) ([]Friction, string, error) {
 			return []Friction{{r.words, 9, r.edge(), 2}, {r.words, 1, Edge{}, 1}}, "writ learn", nil
 		},
-		Names:  func(context.Context) map[string]string { return map[string]string{one: r.words} },
-		Memory: &kept{words: &r.words},
+		Sessions: r.registered,
+		Names:    func(context.Context) map[string]string { return map[string]string{one: r.words} },
+		Memory:   &kept{words: &r.words},
 		Replay: func(_ context.Context, text []byte, progress func(int, int)) (*Replayed, error) {
 			progress(1, 1)
 			return r.judged(string(text)), nil
@@ -171,6 +172,21 @@ func newRig(t testing.TB) *rig {
 		},
 	})
 	return r
+}
+
+// registered is one session whose every text is the rig's words, of a log that has records of it,
+// and what a test registered.
+func (r *rig) registered(ctx context.Context) iter.Seq2[audit.Session, error] {
+	return func(yield func(audit.Session, error) bool) {
+		if !yield(audit.Session{ID: one, Principal: r.words, Endpoint: r.words, Created: r.now(), Closed: r.now()}, nil) {
+			return
+		}
+		for s, err := range r.log.ListSessions(ctx) {
+			if !yield(s, err) {
+				return
+			}
+		}
+	}
 }
 
 // kept is a memory whose every text is what is given, of so many records.
@@ -370,7 +386,7 @@ func paths() map[string]string {
 		"GET /static/{file}": "/static/console.css", "GET /login/{key}": "/login/x", "POST /login": "/login", "POST /logout": "/logout", "GET /{$}": "/", "GET /events": "/events",
 		"GET /d/{session}/{n}": "/d/s_aaaaaaaaaaaaaaaa/2", "GET /d/{session}/{n}/json": "/d/s_aaaaaaaaaaaaaaaa/2/json", "GET /d/{session}/{n}/proof": "/d/s_aaaaaaaaaaaaaaaa/2/proof",
 		"GET /d/{session}/{n}/value/{name}": "/d/s_aaaaaaaaaaaaaaaa/2/value/arguments", "GET /e/{session}/{number}": "/e/s_aaaaaaaaaaaaaaaa/1", "GET /s/{session}": "/s/s_aaaaaaaaaaaaaaaa",
-		"GET /approvals": "/approvals", "POST /approvals/{id}": "/approvals/x", "GET /audit": "/audit", "POST /audit/verify": "/audit/verify", "GET /audit/export": "/audit/export",
+		"GET /sessions": "/sessions", "GET /approvals": "/approvals", "POST /approvals/{id}": "/approvals/x", "GET /audit": "/audit", "POST /audit/verify": "/audit/verify", "GET /audit/export": "/audit/export",
 		"GET /health": "/health", "GET /tools": "/tools", "GET /policy": "/policy", "GET /charts": "/charts", "GET /policy/replay": "/policy/replay", "POST /policy/replay": "/policy/replay", "GET /memory": "/memory",
 		"GET /memory/{namespace}/{id}": "/memory/main/prop_1", "GET /memory/{namespace}/{id}/receipt": "/memory/main/dec_2/receipt", "/": "/nothing/here",
 	}
@@ -609,7 +625,7 @@ func (r *rig) told(session, text string) {
 func TestHostileTexts(t *testing.T) {
 	const session = "s_aaaaaaaaaaaaaaaa"
 	pages := []string{"/", "/d/" + session + "/3", "/d/" + session + "/5", "/d/" + session + "/7", "/e/" + session + "/1?from=0&to=9", "/e/" + session + "/2?at=/structuredContent/x", "/e/" + session + "/4",
-		"/s/" + session, "/approvals", "/audit", "/health", "/tools", "/tools?tool=x", "/tools?tool=x&learned", "/policy", "/charts", "/charts?ends", "/memory", "/memory?q=x", "/memory/main/prop_1", "/memory/main/prop_1?as_of=2026-11-24"}
+		"/s/" + session, "/sessions", "/approvals", "/audit", "/health", "/tools", "/tools?tool=x", "/tools?tool=x&learned", "/policy", "/charts", "/charts?ends", "/memory", "/memory?q=x", "/memory/main/prop_1", "/memory/main/prop_1?as_of=2026-11-24"}
 	plain, hostile := newRig(t), newRig(t)
 	plain.words = "words `x` \x01" + "\u200b\nmore \t text"
 	plain.told(session, plain.words)
@@ -638,7 +654,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 	// In the query, too.
 	q := url.QueryEscape(hostileText)
-	for _, path := range []string{"/?tool=" + q + "&session=" + q + "&reason=" + q, "/charts?tool=" + q + "&reason=" + q, "/e/" + session + "/2?at=" + q + "&in=" + q, "/tools?name=" + q + "&state=" + q, "/memory?q=" + q + "&word=" + q} {
+	for _, path := range []string{"/?tool=" + q + "&session=" + q + "&reason=" + q, "/charts?tool=" + q + "&reason=" + q, "/e/" + session + "/2?at=" + q + "&in=" + q, "/tools?name=" + q + "&state=" + q, "/sessions?words=" + q, "/memory?q=" + q + "&word=" + q} {
 		a, b := plain.ask("GET", strings.ReplaceAll(path, q, "x"), pc, nil), hostile.ask("GET", path, hc, nil)
 		expected := skeleton(t, a.Body.Bytes())
 		for part := range skeleton(t, b.Body.Bytes()) {

@@ -8,6 +8,9 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"net/http"
+	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,7 +28,8 @@ const (
 	maxLogins  = 32      // by links, and by the token of each client
 	maxTries   = 5       // at the code or the token, of one login
 	maxSigning = 4       // looks at a token at a time
-	maxSign    = 4 << 10 // bytes of a form that signs in
+	maxSign    = 8 << 10 // bytes of a form that signs in
+	maxTo      = 2000    // of the page to go on at
 )
 
 // key is the digest of what a person or a browser holds: the console keeps nothing that
@@ -133,7 +137,7 @@ func (c *Console) cookie(public bool) string {
 // enter lets in who has a link. What only looks ahead at it does not use it up.
 func (c *Console) enter(x *request) error {
 	if x.Header.Get("Sec-Purpose") != "" || x.Host != c.o.Host {
-		return errForeign
+		return errElsewhere
 	}
 	now, at := c.o.Clock(), keyOf(x.PathValue("key"))
 	c.mu.Lock()
@@ -145,7 +149,7 @@ func (c *Console) enter(x *request) error {
 		return nil
 	}
 	c.mu.Unlock()
-	c.begin(x, &login{code: l.code})
+	c.begin(x, &login{code: l.code}, "/")
 	return nil
 }
 
@@ -153,7 +157,7 @@ func (c *Console) enter(x *request) error {
 // answer, which says nothing of why.
 func (c *Console) sign(x *request) error {
 	if !c.IsPublic(x.Request) {
-		return errForeign
+		return errElsewhere
 	}
 	token := ""
 	x.Body = http.MaxBytesReader(x.w, x.Body, maxSign)
@@ -170,16 +174,36 @@ func (c *Console) sign(x *request) error {
 		return c.o.Client(token)
 	}()
 	if !ok {
-		c.show(x, http.StatusUnauthorized, "login.html", "Sign in", "That lets nobody in.")
-		return nil
+		return c.show(x, http.StatusUnauthorized, "login.html", "Sign in", door{"That lets nobody in.", c.page(x.PostForm.Get("to"))})
 	}
-	c.begin(x, &login{client: client, token: keyOf(token)})
+	c.begin(x, &login{client: client, token: keyOf(token)}, c.page(x.PostForm.Get("to")))
 	return nil
 }
 
+// door is what the page shows where nobody is logged in: what is to be said, and the page that
+// was asked for, where a token leads to.
+type door struct{ Why, To string }
+
+// page is an address of the console as one on this host, "" where it leads nowhere here: to
+// another site, say, or to what anybody may ask for.
+func (c *Console) page(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" || u.Host != "" || !path.IsAbs(u.Path) || u.Path != path.Clean(u.Path) {
+		return ""
+	}
+	q := u.Query()
+	q.Del("again")
+	u = &url.URL{Path: u.Path, RawQuery: q.Encode()}
+	_, pattern := c.mux.Handler(&http.Request{Method: http.MethodGet, URL: u})
+	if pattern == "GET /events" || len(u.String()) > maxTo || !slices.ContainsFunc(c.routes(), func(r route) bool { return r.pattern == pattern && !r.open && strings.HasPrefix(pattern, "GET ") }) {
+		return ""
+	}
+	return u.String()
+}
+
 // begin begins a login, in the place of the one of the same origin that has not been seen for
-// longest where there are too many, and leads its browser to the first page.
-func (c *Console) begin(x *request, in *login) {
+// longest where there are too many, and leads its browser to a page, "" for the first.
+func (c *Console) begin(x *request, in *login, to string) {
 	s, now := secret(), c.o.Clock()
 	in.form, in.since, in.last, in.ended = secret(), now, now, make(chan struct{})
 	c.mu.Lock()
@@ -200,7 +224,7 @@ func (c *Console) begin(x *request, in *login) {
 	c.logins[keyOf(s)] = in
 	c.mu.Unlock()
 	c.setCookie(x, s, 0)
-	x.w.Header().Set("Location", "/")
+	x.w.Header().Set("Location", cmp.Or(to, "/"))
 	x.w.WriteHeader(http.StatusSeeOther)
 }
 
@@ -279,7 +303,7 @@ func (c *Console) leave(x *request) error {
 	c.end(x.login)
 	x.login = nil
 	c.setCookie(x, "", -1)
-	return c.show(x, http.StatusOK, "login.html", "Signed out", "You are signed out.")
+	return c.show(x, http.StatusOK, "login.html", "Signed out", door{Why: "You are signed out."})
 }
 
 // out is what everybody sees who is not logged in.
@@ -288,7 +312,11 @@ func (c *Console) out(x *request, why string) {
 	if why == "" && x.Method == http.MethodPost {
 		why = "You were signed out meanwhile, and nothing was done."
 	}
-	c.show(x, http.StatusUnauthorized, "login.html", "Sign in", why)
+	to := ""
+	if x.Method == http.MethodGet {
+		to = c.page(x.URL.RequestURI())
+	}
+	c.show(x, http.StatusUnauthorized, "login.html", "Sign in", door{why, to})
 }
 
 // confirm reports whether a login may say yes: it gave its code, or of a client the token, once,

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -218,6 +219,35 @@ func TestSigningIn(t *testing.T) {
 	is(ann, 401, "its client was removed")
 	r.register(map[string]writ.Label{"kim": writ.User, "ann": writ.Operator})
 	is(ann, 401, "a login that ended does not come back")
+}
+
+// TestGoesOn: who signs in goes on at the page he asked for, and nowhere else.
+func TestGoesOn(t *testing.T) {
+	r := newRig(t)
+	r.register(map[string]writ.Label{"kim": writ.User})
+	for asked, want := range map[string]string{
+		"/sessions": "/sessions", "/?tool=a%2Fb&status=refused": "/?status=refused&tool=a%2Fb", "/approvals?again": "/approvals", "/s/s_aaaaaaaaaaaaaaaa?at=3": "/s/s_aaaaaaaaaaaaaaaa?at=3",
+		"/nothing/here": "/", "/events": "/", "/": "/", "/?tool=" + strings.Repeat("x", maxTo): "/",
+	} {
+		w := r.there("GET", asked, "", nil)
+		page, to := w.Body.String(), ""
+		if _, rest, ok := strings.Cut(page, `name="to" value="`); ok {
+			to, _, _ = strings.Cut(rest, `"`)
+		}
+		to = html.UnescapeString(to)
+		w = r.there("POST", "/login", "", url.Values{"token": {"nobody"}, "to": {to}})
+		if w.Code != http.StatusUnauthorized || to != "" && !strings.Contains(w.Body.String(), html.EscapeString(to)) {
+			t.Errorf("%s: a wrong token forgets it", asked)
+		}
+		if w = r.there("POST", "/login", "", url.Values{"token": {"kim"}, "to": {to}}); w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {
+			t.Errorf("%s: %d to %q, want %q", asked, w.Code, w.Header().Get("Location"), want)
+		}
+	}
+	for _, to := range []string{"//evil.example/sessions", "https://evil.example/sessions", `/\evil.example`, `\\evil.example`, "javascript:alert(1)", "/login/x", "/static/console.css", "/logout", "/%2e%2e//evil.example", "/sessions/../login/x", "sessions", "/sessions\r\nX: y", "///evil.example", "/;@evil.example", "?x", "#x"} {
+		if w := r.there("POST", "/login", "", url.Values{"token": {"kim"}, "to": {to}}); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/" {
+			t.Errorf("%q leads to %q", to, w.Header().Get("Location"))
+		}
+	}
 }
 
 // TestFormUnderWay: a form whose login ended before all of it was here does nothing (K05).

@@ -57,11 +57,19 @@ func checkHeaders(h http.Header) *refused {
 	return nil
 }
 
-// Trusted reports whether a request names one of the hosts, and no page of another origin
-// made it (S01, S02, S03): for what else is served beside MCP. https says that browsers reach
-// them by TLS, which a proxy may have taken off.
-func Trusted(r *http.Request, hosts []string, https bool) bool {
-	return strings.HasPrefix(r.RequestURI, "/") && hostAllowed(r.Host, hosts) && checkHeaders(r.Header) == nil && originAllowed(r, https, nil)
+// Foreign says why a request is none of a page of its own: it names none of the hosts, or a page
+// of another origin made it (S01, S02, S03). "" where it is one. It is for what else is served
+// beside MCP. https says that browsers reach the hosts by TLS, which a proxy may have taken off.
+func Foreign(r *http.Request, hosts []string, https bool) string {
+	switch {
+	case !strings.HasPrefix(r.RequestURI, "/") || !hostAllowed(r.Host, hosts):
+		return "The request names another host."
+	case checkHeaders(r.Header) != nil:
+		return "The request's header is none that a browser sends."
+	case !originAllowed(r, https, nil):
+		return "A page of another site led here."
+	}
+	return ""
 }
 
 // Proxied reports whether a request shows that a proxy passed it on: by a field that proxies add,
