@@ -47,7 +47,7 @@ func commands() []*cobra.Command {
 		{"answer", []*cobra.Command{watchCommand(), approveCommand(), consoleCommand(), learnCommand(), grownCommand()}},
 		{"look", []*cobra.Command{auditCommand(), sessionCommand(), placesCommand(), memoryCommand()}},
 		{"policy", []*cobra.Command{initCommand(), checkCommand(), toolsCommand(), callCommand(), reloadCommand()}},
-		{"run", []*cobra.Command{serveCommand(), runCommand(), clientCommand(), hookCommand()}},
+		{"run", []*cobra.Command{serveCommand(), runCommand(), clientCommand(), hookCommand(), migrateCommand()}},
 		{"", []*cobra.Command{askCommand(), groundCommand(), evaluationCommand(), versionCommand(), manualCommand(), exampleServerCommand()}},
 	} {
 		for _, c := range g.commands {

@@ -211,6 +211,10 @@ func passing(err error) bool {
 	return code == lib.SQLITE_CANTOPEN || code == lib.SQLITE_READONLY
 }
 
+// Version is the version of the format that the log is in, and the newest that this program
+// writes. A log that was opened to write is in that.
+func (s *Store) Version() (is, newest int) { return s.version, len(migrations) }
+
 // Disturbed reports that what was read may be of two moments: by a Passage, or because another
 // process opened the log since this one, which found it in nobody's use, opened it to read.
 func (s *Store) Disturbed() bool {
