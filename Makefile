@@ -149,8 +149,8 @@ test-long: peers clients ## the runs too long for every change
 bench: peers speed ## all benchmarks; compare ratios of one run only
 	WRIT_PEERS=$(PEERS) go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
-speed: build ## what a call costs through the built program, beside a relay's, into eval/results; fails where it got worse by a quarter
-	go run ./eval/speed -writ dist/writ -out eval/results/speed.json -page docs/performance.md
+speed: build ## what a call costs through the built program, beside a relay's, and its record, into eval/results; fails where a call got worse by a quarter
+	go run ./eval/speed -writ dist/writ -out eval/results/speed.json -record eval/results/record.json -page docs/performance.md
 
 fuzz: ## each fuzz target for FUZZTIME
 	@for p in $$(go list ./...); do \

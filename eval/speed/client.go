@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -59,8 +60,10 @@ func passed(b []byte, err error) error {
 	return nil
 }
 
+var requests atomic.Int64 // that were made: one session has several under way
+
 func request(params string) []byte {
-	return []byte(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":` + params + `}`)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`, 2+requests.Add(1), params)
 }
 
 type stdio struct {

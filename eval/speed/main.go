@@ -1,8 +1,9 @@
 // Command speed measures what a call costs on its way: made directly, through the least
 // that a proxy can do, and through the built program, in turns in one run.
 //
-//	speed -writ dist/writ -out eval/results/speed.json -page docs/performance.md
+//	speed -writ dist/writ -out eval/results/speed.json -record eval/results/record.json -page docs/performance.md
 //
+// What the record takes, to go on with a long session and to verify it, is measured apart.
 // It starts itself as the server that is called (tool) and as that proxy (relay), which reads
 // a message, parses it and sends it on. Only ratios of one run say anything: one
 // that is worse by a quarter than what -out held before ends with 1, and leaves it as it was.
@@ -14,7 +15,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -41,23 +41,39 @@ func main() {
 	page := flag.String("page", "", "write the table to `FILE`")
 	flag.IntVar(&o.calls, "calls", 2000, "calls of each kind and way")
 	flag.DurationVar(&o.load, "load", 3*time.Second, "how long 64 clients call")
+	record := flag.String("record", "", "measure the record too, and write that to `FILE`")
+	most := flag.Int("most", 100000, "`N` calls of the longest session whose record is measured")
 	flag.Parse()
 	r, err := measure(&o)
 	fail(err)
-	b, err := json.MarshalIndent(r, "", "  ")
-	fail(err)
 	fmt.Print(r.table())
+	text := r.page()
+	if *record != "" {
+		rec, err := recorded(&o, *most)
+		fail(err)
+		fmt.Print("\n", rec.table())
+		text += rec.page()
+		fail(written(*record, rec))
+	}
 	if *out == "" {
 		return
 	}
-	worse := r.worse(*out)
-	if worse != "" {
+	if worse := r.worse(*out); worse != "" {
 		fail(errors.New(worse))
 	}
-	fail(os.WriteFile(*out, append(b, '\n'), 0o644))
+	fail(written(*out, r))
 	if *page != "" {
-		fail(os.WriteFile(*page, []byte(r.page()), 0o644))
+		fail(os.WriteFile(*page, []byte(text), 0o644))
 	}
+}
+
+// written writes a result as JSON.
+func written(file string, result any) error {
+	b, err := json.MarshalIndent(result, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(b, '\n'), 0o644)
 }
 
 func fail(err error) {
@@ -91,16 +107,6 @@ type Result struct {
 	Rows         []Row   `json:"rows"`
 	// DiskPerRead is by how many bytes the state grows with a small read.
 	DiskPerRead int `json:"disk_per_read_bytes"`
-	// Verified is what it took to verify the log that the 64 clients left.
-	Verified Verified `json:"verified"`
-}
-
-// Verified is a run of writ audit verify.
-type Verified struct {
-	Records   int     `json:"records"`
-	Decisions int     `json:"replayed"`
-	CPU       float64 `json:"cpu_s"`  // of all processors together
-	MB        float64 `json:"rss_mb"` // at most resident
 }
 
 // Row is one kind of call one way: one client's, or with PerSecond that of 64 at once.
@@ -260,20 +266,6 @@ func (r *Result) load(o *options, dir string) error {
 		}
 		end()
 	}
-	return r.Verified.of(o, filepath.Join(dir, "state-load"))
-}
-
-func (v *Verified) of(o *options, state string) error {
-	cmd := exec.Command(o.writ, "audit", "verify", "--json", "--state", state)
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, v)
-	}
-	if err != nil {
-		return fmt.Errorf("audit verify: %w: %.300s", err, out)
-	}
-	v.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	v.MB = maxRSS(cmd.ProcessState)
 	return nil
 }
 
@@ -385,10 +377,6 @@ func (r *Result) table() string {
 		fmt.Fprintf(&b, "| %s | %s | %.2f |\n", x.name, x.aim, x.value)
 	}
 	fmt.Fprintf(&b, "| the state grows with a small read, bytes | 1,200 | %d |\n", r.DiskPerRead)
-	if v := r.Verified; v.CPU > 0 {
-		fmt.Fprintf(&b, "\n`writ audit verify` of a log of %d records, %d of them decisions, which it made again, took\n%.1f s of processors: %.0f decisions for a second of one (aim: 25,000), and at most %.0f MB (aim: 100).\n",
-			v.Records, v.Decisions, v.CPU, float64(v.Decisions)/v.CPU, v.MB)
-	}
 	return b.String()
 }
 

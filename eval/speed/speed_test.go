@@ -73,8 +73,26 @@ func TestMeasure(t *testing.T) {
 	if r.DiskPerRead <= 0 {
 		t.Errorf("a read takes %d bytes", r.DiskPerRead)
 	}
-	if v := r.Verified; v.Decisions == 0 || v.CPU <= 0 || v.MB <= 0 {
-		t.Errorf("verified: %+v", v)
+}
+
+// TestRecorded measures the record of a short session.
+func TestRecorded(t *testing.T) {
+	writ := os.Getenv("WRIT_BINARY")
+	if writ == "" {
+		t.Skip("WRIT_BINARY is not set: make conformance builds the program and measures it")
+	}
+	r, err := recorded(&options{writ: writ}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := r.Logs[0]
+	for _, v := range []Verified{l.State, l.Bundle} {
+		if v.Records < 2*l.Calls || v.Decisions < l.Calls || v.CPU <= 0 || v.MB <= 0 || v.Records != l.Records {
+			t.Errorf("verified: %+v", v)
+		}
+	}
+	if l.Bytes <= 0 || l.Cold <= 0 || l.Said <= 0 || l.Shown <= 0 || l.Export <= 0 || !strings.Contains(r.table(), "| first answer in the session then, ms | 100 |") {
+		t.Errorf("%+v\n%s", l, r.table())
 	}
 }
 
