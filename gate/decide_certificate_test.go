@@ -138,7 +138,7 @@ func (r *run) alter(s *records, c certificate.Call) {
 			r.fail("altered %s, and it holds:\n%s\n%s", what, encoded(c.Record), encoded(&rec))
 		}
 	}
-	rules := []string{"", "const", "catalog", "user", "user:time", "user:amount", "user:composite", "user:within", "output", "grown", "grown:output", "party", "seen", "said_by", "of_named", "local", "open", "approval", "governed",
+	rules := []string{"", "const", "catalog", "user", "user:time", "user:day", "user:amount", "user:composite", "user:within", "output", "grown", "grown:output", "party", "seen", "said_by", "of_named", "local", "open", "approval", "governed",
 		"protocol", "derived:path_join", "derived:fresh", "invented", "derived:uri_template", "derived:a+b", "nonsense"}
 	for i := range c.Record.Traces {
 		at := c.Record.Traces[i].Pointer

@@ -26,8 +26,14 @@ func (j *judge) said(l *leaf) bool {
 			// that takes its begin and its end. Where an hour was said, no day is.
 			at, ok = s.ledger.SaidDayOfEnd(l.value)
 		}
+		rule, label := "user:time", writ.User
+		if !ok && l.rule.AnyHour {
+			// The operator says that the hour is the agent's where the user named a day alone.
+			at, ok = s.ledger.SaidDayOf(l.value)
+			rule, label = "user:day", writ.Model
+		}
 		if ok {
-			l.founded = founded{rule_: "user:time", label: writ.User}
+			l.founded = founded{rule_: rule, label: label}
 			for _, q := range at {
 				l.refs, l.newest = append(l.refs, quoteOf(q)), max(l.newest, q.Evidence)
 			}

@@ -164,7 +164,7 @@ func (j *judge) chosen(l *leaf) bool { return j.anchoredBy(l, (*provenance.Names
 
 func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Query) (provenance.Quote, bool)) bool {
 	switch l.rule_ {
-	case "const", "user", "user:time", "user:amount", "user:composite", "user:within", "party", keptCall:
+	case "const", "user", "user:time", "user:day", "user:amount", "user:composite", "user:within", "party", keptCall:
 		return true
 	case "grown", grownOutput: // allowed from now on as a reader, not to be destroyed
 		if j.d.Effect&policy.Delete == 0 {

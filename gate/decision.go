@@ -79,7 +79,7 @@ type Trace struct {
 	// Rule is the source that matched: user, party (R3: an output that vouches because
 	// the user typed it), output, const, catalog,
 	// grown (a value that a person allowed from now on), grown:output (one at a place
-	// where he said that our own people alone write), user:time and user:amount (R10, R11), user:composite and user:within (R15), derived:path_join, derived:fresh, invented (R13), derived:
+	// where he said that our own people alone write), user:time, user:day and user:amount (R10, R11), user:composite and user:within (R15), derived:path_join, derived:fresh, invented (R13), derived:
 	// and a form (R11), derived:uri_template, seen, said_by and of_named (R12), local and open (R14), approval,
 	// protocol (an answer that declines and carries nothing), or "" when nothing
 	// vouches.

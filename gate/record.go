@@ -185,6 +185,8 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" follows (" + shown(t.Rule) + ") from")
 	case t.Rule == "user:composite":
 		b.WriteString(" is a part of what the user typed as one word:")
+	case t.Rule == "user:day":
+		b.WriteString(" is a time, which the agent chose, of a day that the user named:")
 	case strings.HasPrefix(t.Rule, "user:"):
 		b.WriteString(" is one of what the user's words name:")
 	case t.Rule == "said_by":

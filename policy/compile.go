@@ -215,7 +215,7 @@ func (r *reader) args(p *Policy, m strictyaml.Map[argFile], beside []ArgRule) []
 }
 
 func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *argFile) ArgRule {
-	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, EndsDay: f.EndsDay.Is, Makes: f.Makes.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
+	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, EndsDay: f.EndsDay.Is, AnyHour: f.AnyHour.Is, Makes: f.Makes.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)
@@ -227,6 +227,9 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	}
 	if a.Steers && a.Role != Control && a.Role != Target {
 		r.Fault(f.Steers.Node, "what steers a call is a control, or a target", "role: control")
+	}
+	if a.AnyHour && a.Role != TimeRole {
+		r.Fault(f.AnyHour.Node, "a day has hours in the role time", "role: time")
 	}
 	if a.EndsDay && a.Role != TimeRole {
 		r.Fault(f.EndsDay.Node, "a day ends in the role time", "role: time")

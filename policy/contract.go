@@ -242,6 +242,7 @@ type ArgRule struct {
 	Units       []string // R8: "shares" makes a 50 before it this amount's 50
 	Steers      bool     // held to From by a read too
 	EndsDay     bool     // R10: a day that the user named stands for its end
+	AnyHour     bool     // R10: and for any hour of it
 	Makes       bool     // R13: the act newly makes what it names, and fails where there is one
 	MaxItems    int      // R16; 0 means 50 on authority roles, no bound else
 	Normalise   bool     // R17: replace by the canonical form, report transformed

@@ -97,6 +97,13 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 			o.On = at.Source
 		}
 	}
+	if f.LookedUp.Given() {
+		if at := r.pattern(f.LookedUp); len(at.Tokens) == 0 || !at.Exact() {
+			r.Fault(f.LookedUp.Node, "looked_up is the exact pointer of one argument", "looked_up: /user")
+		} else if o.LookedUp = at.Source; o.Collection == "" || o.Label != writ.System || o.Keys || c.Effect != Read {
+			r.Fault(f.LookedUp.Node, "looked_up belongs to the member of a collection that a read gives for a name (R9)", "effect: read, label: system, collection: …")
+		}
+	}
 	r.ranks(&o, f)
 	switch o.Lifetime = r.duration(f.Lifetime, "lifetime: 10m"); {
 	case f.OneShot.Is != f.Lifetime.Given():

@@ -142,6 +142,8 @@ type argFile struct {
 	// EndsDay says that the time ends something: a day that the user names ends at
 	// 23:59 or at the midnight after (R10).
 	EndsDay strictyaml.Truth `yaml:"ends_day"`
+	// AnyHour says that the hour is the agent's where the user names a day and no hour (R10).
+	AnyHour strictyaml.Truth `yaml:"any_hour"`
 	// Makes says that the act newly makes what this names, and fails where there is one
 	// (R13): what it does not fail with is a member of Collection.
 	Makes strictyaml.Truth `yaml:"makes"`
@@ -215,6 +217,9 @@ type outputFile struct {
 	Matches strictyaml.String `yaml:"matches"`
 	// On is the argument that keeps that search to the records of one day: /date.
 	On strictyaml.String `yaml:"on"`
+	// LookedUp is the argument, /user, that names the one record the value is of, by a name
+	// that no two have (R9).
+	LookedUp strictyaml.String `yaml:"looked_up"`
 	// Owner is a pointer, relative to the record, to its owner (R28).
 	Owner strictyaml.String `yaml:"owner"`
 	// Readers is a pointer, relative to the record, to who reads it beside its owner (R14).

@@ -34,6 +34,8 @@ type named struct {
 	word  string
 	whole []uint32 // facts that it is the value of
 	last  []uint32 // paths that it is the last element of, where it has an extension
+	up    []uint32 // members that were looked up by it
+	short bool     // too short to name anything but where it is a proper name
 }
 
 // Names returns what the user may have named.
@@ -81,9 +83,11 @@ func (n *Names) read(t *turn, runs int) int {
 			if runs--; runs < 0 {
 				return 0
 			}
-			whole, last := n.l.holding(text[i:e])
-			if len(whole)+len(last) > 0 && isName(text[i:e]) && !t.own.closes(span{i, e}) && !t.own.cuts(span{i, e}) {
-				n.said = append(n.said, named{Quote{t.Evidence, i, e}, text[i:e], whole, last})
+			at, word := span{i, e}, text[i:e]
+			whole, last := n.l.holding(word)
+			up := n.l.lookups[word]
+			if short := !isName(word); len(whole)+len(last)+len(up) > 0 && (!short || shortName(word)) && !t.own.closes(at) && !t.own.cuts(at) {
+				n.said = append(n.said, named{Quote{t.Evidence, i, e}, word, whole, last, up, short})
 			}
 		}
 	}
@@ -117,13 +121,16 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 // said what to list, the user's words included, or the twin is just unseen; or in a
 // search for that very name (search.go). What is the model's own names none. A scalar that is a member of another collection
 // names that one. A record with two members of the collection relates them, and
-// is neither's. Of a path its last element names it, if it has an extension.
+// is neither's. Of a path its last element names it, if it has an extension. A member that
+// was looked up by a name (`looked_up`) has that name too, which no other has.
 func (n *Names) Anchor(q Query) (Quote, bool) { return n.anchor(q, false) }
 
 // Chosen is Anchor for a record that is to receive something (R28, R14): only its own
 // id, how that begins or ends (part.go), or what the server guarantees of it, names it. Whoever can make a record appear
 // can call it by a word that users say ("please"), and of what is destroyed that is
-// his own loss, of what he is sent it is not.
+// his own loss, of what he is sent it is not. So what any sentence has names only a member of
+// a closed collection, where strangers make none appear, and where the user set it apart or
+// wrote it as people write names ("tell Bob").
 func (n *Names) Chosen(q Query) (Quote, bool) { return n.anchor(q, true) }
 
 func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
@@ -133,9 +140,15 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 	a := anchoring{Names: n, q: &q, guaranteed: guaranteed, marks: map[Type]uint32{}}
 	said := n.all()
 	for i := range said {
-		if own := &n.l.turns[n.l.turnAt(said[i].at.Evidence)].own; own.partial(span{said[i].at.Start, said[i].at.End}, q.words()) {
+		own, at := &n.l.turns[n.l.turnAt(said[i].at.Evidence)].own, span{said[i].at.Start, said[i].at.End}
+		if own.partial(at, q.words()) {
 			continue // part.go
 		}
+		closed := q.Closed != nil && q.Closed(q.Collection)
+		if said[i].short && !(closed && own.properName(at)) {
+			continue
+		}
+		a.ours = closed && (own.properName(at) || own.apart(at, q.words()))
 		t := Untyped
 		if id, _ := q.Value.Text(); id == said[i].word {
 			t = q.Type
@@ -170,13 +183,14 @@ type anchoring struct {
 	// guaranteed says that what strangers can write names nothing.
 	guaranteed bool
 	plain      bool            // any sentence has the name looked at: whoever is called so chose it
+	ours       bool            // and it is written as a name, of what strangers add nothing to
 	at         Quote           // where it stands
 	marks      map[Type]uint32 // of the value asked for
 }
 
 // names reports whether one of the names is that of the record asked for.
 func (a *anchoring) names(n *named) bool {
-	if a.visits -= len(n.whole) + len(n.last); a.visits < 0 {
+	if a.visits -= len(n.whole) + len(n.last) + len(n.up); a.visits < 0 {
 		return false
 	}
 	if a.l.store.crowded(n.whole) || a.l.store.crowded(n.last) {
@@ -199,7 +213,21 @@ func (a *anchoring) names(n *named) bool {
 			found = found || !a.guaranteed
 		}
 	}
+	for _, i := range n.up {
+		switch f := a.l.store.at(i); {
+		case a.l.store.metas[f.meta].collection != a.q.Collection:
+		case !a.same(f):
+			return false
+		case f.label >= writ.System:
+			found = found || !a.guaranteed || !a.plain || a.ours
+		}
+	}
 	return found && a.visits >= 0
+}
+
+// shortName reports whether a text can be a name that people have, though it is short: "Bob".
+func shortName(word string) bool {
+	return utf8.RuneCountInString(word) == part-1 && !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) && !audience[strings.ToLower(word)]
 }
 
 // isName reports whether a text is long enough, and no word for everybody.
@@ -251,7 +279,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	if a.guaranteed {
 		least = writ.System
 	}
-	if a.guaranteed && a.plain {
+	if a.guaranteed && a.plain && !a.ours {
 		least = writ.Operator // which no result has
 	}
 	worth := id || m.collection == "" && f.label >= least && (complete || a.l.searchedFor(f, a.at))

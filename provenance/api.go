@@ -97,6 +97,10 @@ type OutputRule struct {
 	Matches string
 	// On, unless "", is the argument of that search which keeps it to the records of one day.
 	On string
+	// LookedUp, unless "", is the argument, as a pointer, of a lookup: the operator says that
+	// this is the member of its collection whose name stands there, and that no two have one
+	// name (R9).
+	LookedUp string
 	// Unasked marks an output that no contract declares: a field of a JSON text, external,
 	// that a person named, or may name (WithFields).
 	Unasked bool

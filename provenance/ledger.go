@@ -51,6 +51,7 @@ type Ledger struct {
 	parts  []parted             // what the latest turn says of how members begin or end (R9)
 	// narrowed are the days that narrowed a search which is whole for what it was for.
 	narrowed map[uint32][]string
+	lookups  map[string][]uint32 // members by the names that they were looked up by
 	resting  map[uint32][][]Line // what its facts rest on that are resting
 	since    bool                // an act was made since the user's latest turn
 	acts     uint64              // acts that were made
@@ -72,7 +73,7 @@ type Ledger struct {
 // NewLedger returns an empty ledger. The key must be secret and the session's
 // own: it keeps values of two sessions apart and digests unguessable.
 func NewLedger(key [32]byte, caps Caps) *Ledger {
-	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, resting: map[uint32][][]Line{}}
+	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{}}
 	l.Bound(caps)
 	return l
 }
@@ -614,6 +615,9 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		}
 	}
 	i := s.push(f)
+	if name, ok := o.lookedUp(leaf); ok {
+		l.lookups[name] = append(l.lookups[name], i)
+	}
 	if typed {
 		s.file(k, i)
 		if j.written || j.flags&minted != 0 {

@@ -142,6 +142,22 @@ func (l *Ledger) SaidDayOfEnd(v strictjson.Value) (at []Quote, ok bool) {
 	return l.SaidTime(strictjson.StringOf(begin))
 }
 
+// SaidDayOf reports whether a value is a time of a day that the user named, where he said no
+// hour with it nor in a turn since, as SaidTime does of its begin.
+func (l *Ledger) SaidDayOf(v strictjson.Value) (at []Quote, ok bool) {
+	text, _ := v.Text()
+	begin, ok := calendar.Day(text)
+	if !ok {
+		return nil, false
+	}
+	if at, ok = l.SaidTime(strictjson.StringOf(begin)); !ok {
+		return nil, false
+	}
+	return at, !slices.ContainsFunc(l.turns, func(t turn) bool {
+		return t.Evidence > at[len(at)-1].Evidence && slices.ContainsFunc(t.said.days, calendar.Reading.Hour)
+	})
+}
+
 // Number is an amount that the user named.
 type Number struct {
 	At      Quote

@@ -56,6 +56,24 @@ func (o *Observation) searched(leaf *Leaf) (days []string, ok bool) {
 	return days, true
 }
 
+// lookedUp returns the name by which a read gave a member (`looked_up`): the text of that
+// argument, where nothing else was asked for.
+func (o *Observation) lookedUp(leaf *Leaf) (name string, ok bool) {
+	if leaf.Rule == nil || leaf.Rule.LookedUp == "" || o.Act {
+		return "", false
+	}
+	for i := range o.Args {
+		a := &o.Args[i]
+		if a.Fixed || empty(a.Value) {
+			continue
+		}
+		if name, ok = a.Value.Text(); !ok || a.Pointer != leaf.Rule.LookedUp {
+			return "", false
+		}
+	}
+	return name, ok
+}
+
 // searchedFor reports whether a fact was found by a search that shows every record of
 // the name that the user wrote at a place.
 func (l *Ledger) searchedFor(f *fact, at Quote) bool {

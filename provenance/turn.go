@@ -175,7 +175,8 @@ var audience = map[string]bool{
 // the query's Words or the name of its collection and white space, as in
 // "file 13" or "issue #13" (R8); booleans, null and empty values never do.
 // With Authority, audience words and what has neither letter nor digit never
-// match. With Tag a word behind a # is what it is without one, where the user set that apart:
+// match. An account of somebody is the same with an @ before it and without: "@kim" is kim, and
+// kim is "@kim" where the user set that apart. With Tag a word behind a # is what it is without one, where the user set that apart:
 // "with the hashtag 'Travel'". What else the operator says that users call the value
 // (Called) is found as the value is: who has read that list gains nothing by it, for it
 // is the user who has to say the name, and the name is of that member alone. The reason is unseen, label (it stands only where the text is
@@ -186,6 +187,17 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 		q.Value, q.Named = strictjson.StringOf(text[1:]), true
 		if tag, why := l.typedAs(q); why == "" {
 			return tag, ""
+		}
+	}
+	if text, _ := q.Value.Text(); reason != "" && q.Authority && (q.Type == Untyped || q.Type == Name || q.Type == ID) && handle().MatchString(text) {
+		as := q
+		if name, at := strings.CutPrefix(text, "@"); at {
+			as.Value, as.Named = strictjson.StringOf(name), true
+		} else {
+			as.Value = strictjson.StringOf("@" + text)
+		}
+		if said, why := l.typedAs(as); why == "" {
+			return said, ""
 		}
 	}
 	for _, name := range q.Called {
@@ -205,6 +217,8 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	}
 	return at, reason
 }
+
+var handle = text.Pattern(`^@?[\pL\pN_]{3,}$`)
 
 var hashtag = text.Pattern(`^#\pL[\pL\pN_]{2,}$`)
 

@@ -106,6 +106,9 @@ func (r Reading) Equal(as Reading) bool {
 	return r.Kind == as.Kind && slices.Equal(r.At, as.At) && slices.Equal(r.Candidates, as.Candidates)
 }
 
+// Hour reports whether a reading says a time of a day, or how long something takes.
+func (r Reading) Hour() bool { return r.Kind == Clock || r.Kind == Instant || r.Kind == Duration }
+
 func (p *parser) atom(i int) *node {
 	if !p.words[i].Opens {
 		return nil
@@ -210,6 +213,15 @@ func Begin(arg string) (begin string, ok bool) {
 		return "", false
 	}
 	return day + "T00:00:00", true
+}
+
+// Day returns the begin, 00:00, of the day in which an argument is an instant, as an argument
+// spells it; ok is false of what is none, or has an offset.
+func Day(arg string) (begin string, ok bool) {
+	_, at, zoned := Spelled(arg, time.UTC)
+	_, err := time.Parse("2006-01-02T15:04:05", at)
+	day, _, _ := strings.Cut(at, "T")
+	return day + "T00:00:00", err == nil && !zoned
 }
 
 func set(s []string) []string {

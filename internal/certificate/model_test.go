@@ -36,8 +36,9 @@ tools:
     { at: /ids/*, label: system, type: id } ] }
   a/all: { effect: read, outputs: [ { at: /users/*, label: system, collection: user, authoritative: true } ] }
   a/rows: { effect: read, outputs: [
-    { at: /rows/*/id, label: system, collection: row, authoritative: true, readers: /shared }, { at: /rows/*/title, label: external, matches: /q },
+    { at: /rows/*/id, label: system, collection: row, authoritative: true, readers: /shared }, { at: /rows/*/title, label: external, matches: /q }, { at: /rows/*/name, label: system },
     { at: /rows/*/parts/*, label: system, collection: part }, { at: /rows/*/brand, label: system, collection: brand } ] }
+  a/whose: { effect: read, outputs: [ { at: /row, label: system, collection: row, looked_up: /called } ] }
   a/table: { effect: read, outputs: [
     { at: /table, keys: true, label: system, collection: row, authoritative: true }, { at: /table/*/title, label: external },
     { at: /table/*/parts/*, label: system, collection: part }, { at: /table/*/brand, label: system, collection: brand },
@@ -62,6 +63,7 @@ tools:
   b/use: { effect: write, args: { /code: { role: selector, collection: code } } }
   b/settle: { effect: write, args: { /sum: { role: amount, type: decimal, from: [said_by: a/mails#/mails/*/from] } } }
   b/when: { effect: write, no_args: allow, args: { /at: { role: time } } }
+  b/soon: { effect: write, no_args: allow, args: { /at: { role: time, any_hour: true } } }
   b/copy: { effect: write, args: { /part: { role: target, from: [{ of_named: 'a/rows#/rows/*/parts/*', phrases: [same parts as] }] } } }
   b/enrol: { effect: write, args: { /user: { role: target, collection: user, from: [user], makes: true } } }
   b/jot: { effect: write, args: { /user: { role: target, collection: user, from: [output] }, /note: { role: content, content: local } } }
@@ -93,32 +95,34 @@ const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", write
 `
 
 var worldArguments = map[string][]string{
-	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"},
+	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/soon": {"at"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
 }
 
 var worldFields = map[string][]string{
 	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
-	"a/codes": {"codes"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"},
+	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"},
 }
 
 var (
-	worldValues = []string{`"bobby"`, `"carol-long"`, `"say bobby now"`, `"x1"`, `"123456"`, `"13"`, `13`, `"alpha"`, `"gamma"`, `1000000`, `1e6`, `true`, `null`, `""`, `[]`, `"Bobby"`, `"carol-long."`, `"bobby…"`}
+	worldValues = []string{`"bobby"`, `"carol-long"`, `"say bobby now"`, `"x1"`, `"123456"`, `"13"`, `13`, `"alpha"`, `"gamma"`, `1000000`, `1e6`, `true`, `null`, `""`, `[]`, `"Bobby"`, `"carol-long."`, `"bobby…"`, `"@bobby"`, `"@bobby"`}
 	worldNew    = []string{`"Dora"`, `"erik-long"`}
 	worldRows   = []string{`"row-0001"`, `"row-0002"`, `"Blue lamp"`}
 	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`}
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
-	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom"}
+	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom"}
 	worldWords = []string{"bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
 		"/srv/a", "x.txt in /srv/a", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example",
-		"user=13", "(user='bobby')", "x=carol-long", "a=b=123456", "'bobby'", "ask Caro", "ask Caro Bob", "'the chief'", "user the chief", "user=bobby src=13", `m="a b" user='bobby'`}
+		"user=13", "(user='bobby')", "x=carol-long", "a=b=123456", "'bobby'", "ask Caro", "ask Caro Bob", "'the chief'", "user the chief", "user=bobby src=13", `m="a b" user='bobby'`,
+		"tell Anna", "tell Anna", "tell Bob and Anna that", "ask Boris", "Boris Anna", "the Anna", "'anna' and Bob", "row Boris", "@bobby", "ask '@bobby'", "a@bobby"}
 	worldDays    = []string{"on 2027-01-15", "on 2027-01-15", "tomorrow", "at 19:00", "at 19:00", "from 19:00", "for two hours", "at 7 pm or 8 pm", "> at 19:00", "in two hours", "for 30 minutes"}
 	worldTimes   = []string{`"2027-01-15"`, `"2027-01-15T19:00:00"`, `"2027-01-15T21:00:00"`, `"19:00"`, `"21:00"`, `"2027-01-15T20:00:00"`, `"2027-01-15T10:00:00"`, `"2027-01-15T10:30:00"`}
+	worldNames   = []string{`"Anna"`, `"Anna"`, `"Bob"`, `"Boris"`, `"anna"`, `"Boris Anna"`}
 	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`, `"part-4"`, `"part-5"`}
 	worldBrands  = []string{`"brand-a"`, `"brand-b"`, `"brand-c"`}
 	worldCodes   = []string{`"481516"`, `"code-2342"`}
@@ -158,7 +162,7 @@ func (w *world) fresh(field string) string {
 		return w.pick(worldPaths[:3])
 	case "names":
 		return w.pick(worldPaths[3:5])
-	case "rows", "table", "lone":
+	case "row", "rows", "table", "lone":
 		return w.pick(worldRows[:2])
 	case "codes":
 		return w.pick(worldCodes)
@@ -184,6 +188,8 @@ func (w *world) value(name string) string {
 		return w.pick(worldLinks)
 	case "on":
 		return "true"
+	case "called":
+		return w.pick(worldNames)
 	case "q":
 		return w.pick([]string{`"Blue"`, `"Blue lamp"`, `"2027-01-15"`, w.pick(worldValues)})
 	case "n":
@@ -274,7 +280,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:composite", "user:within", "b/pair", "n/append", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -325,14 +331,14 @@ func (w *world) step(rules map[string]int, first bool) {
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
+			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	if tool == "a/rows" && w.IntN(4) == 0 {
 		tool = "a/doc"
 	}
 	_, name, _ := strings.Cut(tool, "/")
-	if name == "when" {
+	if name == "when" || name == "soon" {
 		for range w.IntN(3) {
 			w.say(w.pick(worldDays))
 			w.at = w.at.Add(time.Duration(w.IntN(3)) * time.Minute)
@@ -347,7 +353,7 @@ func (w *world) step(rules map[string]int, first bool) {
 	}
 	var args []string
 	for _, a := range worldArguments[tool] {
-		if w.IntN(5) < 2 || name == "pair" || name == "append" || name == "jot" || len(worldArguments[tool]) == 1 && tool != "a/list" {
+		if w.IntN(5) < 2 || name == "pair" || name == "append" || name == "jot" || a == "called" || len(worldArguments[tool]) == 1 && tool != "a/list" {
 			v := w.value(a)
 			if name == "enrol" && w.IntN(3) > 0 {
 				v = w.pick(worldNew)
@@ -462,7 +468,7 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 				part := w.pick(worldParts)
 				title := w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`, `"brand-b"`})
 				w.shown["part"], w.shown["who"] = append(w.shown["part"], part), append(w.shown["who"], title)
-				row := fmt.Sprintf(`"title":%s,"parts":[%s],%s"brand":%s}`, title, part, w.pick([]string{`"shared":[],`, `"shared":[],`, `"shared":["bobby"],`, ""}), w.pick(worldBrands))
+				row := fmt.Sprintf(`"title":%s,"name":%s,"parts":[%s],%s"brand":%s}`, title, w.pick(worldNames), part, w.pick([]string{`"shared":[],`, `"shared":[],`, `"shared":["bobby"],`, ""}), w.pick(worldBrands))
 				if f == "table" {
 					es = append(es, v+":{"+row)
 				} else {
@@ -479,6 +485,12 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 			default:
 				es = append(es, v)
 			}
+		}
+		if f == "row" {
+			if len(es) > 0 {
+				body = append(body, `"row":`+es[0])
+			}
+			continue
 		}
 		if f == "letters" {
 			f = "mails"
@@ -644,8 +656,13 @@ func (s *Session) eachTrace(l *leaf, yield func(gate.Trace) bool) {
 				begins, words = append(begins, len(words)), words+strings.ReplaceAll(t.own, "\x00", "|")+"\n"
 			}
 			for _, r := range calendar.Read(words, s.turns[i].at) {
+				rule, label := "user:time", writ.User
 				if _, is := calendar.Holds(text, []calendar.Reading{r}, s.turns[i].at.Location()); !is {
-					continue
+					begin, isTime := calendar.Day(text)
+					if _, is = calendar.Holds(begin, []calendar.Reading{r}, s.turns[i].at.Location()); !is || !isTime {
+						continue
+					}
+					rule, label = "user:day", writ.Model
 				}
 				var refs []gate.Ref
 				for _, p := range r.At {
@@ -655,7 +672,7 @@ func (s *Session) eachTrace(l *leaf, yield func(gate.Trace) bool) {
 					}
 					refs = append(refs, gate.Ref{Evidence: days[n].evidence, Tool: userTool, Start: p.Start - begins[n], End: p.End - begins[n], Label: writ.User})
 				}
-				add("user:time", writ.User, refs...)
+				add(rule, label, refs...)
 			}
 		}
 	}

@@ -60,6 +60,13 @@ func (s *Session) saidTime(l *leaf) bool {
 	if begin, is := calendar.Begin(text); is && !holds && l.rule != nil && l.rule.EndsDay {
 		r, holds = calendar.Holds(begin, days, t.at.Location())
 	}
+	if l.Rule == "user:day" {
+		begin, is := calendar.Day(text)
+		if holds || !is || l.rule == nil || !l.rule.AnyHour || s.hourSince(t) {
+			return false
+		}
+		r, holds = calendar.Holds(begin, days, t.at.Location())
+	}
 	if !holds || len(r.At) != len(l.Evidence) {
 		return false
 	}
@@ -70,6 +77,16 @@ func (s *Session) saidTime(l *leaf) bool {
 		}
 	}
 	return true
+}
+
+// hourSince reports whether the user said an hour, or how long something takes, in a turn
+// behind one.
+func (s *Session) hourSince(t *turn) bool {
+	return slices.ContainsFunc(s.turns, func(of turn) bool {
+		return of.evidence > t.evidence && slices.ContainsFunc(of.days(), func(r calendar.Reading) bool {
+			return r.Kind == calendar.Clock || r.Kind == calendar.Instant || r.Kind == calendar.Duration
+		})
+	})
 }
 
 // continued are a turn and those before it that it goes on with: at most three, of its day,

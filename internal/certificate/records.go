@@ -20,7 +20,7 @@ import (
 // the session made it. Of what receives something (R28, R14) strangers name nothing.
 func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 	switch l.Rule {
-	case "const", "user", "user:time", "user:amount", "user:composite", "user:within", "party", keptCall:
+	case "const", "user", "user:time", "user:day", "user:amount", "user:composite", "user:within", "party", keptCall:
 		return true
 	case "grown", grownOutput:
 		if c.effect&policy.Delete == 0 {
@@ -31,7 +31,7 @@ func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 		return false
 	}
 	return slices.ContainsFunc(l.Evidence[min(l.base(), len(l.Evidence)):], func(e gate.Ref) bool {
-		return s.typed(l, e) || s.names(l.collection(), l.words(), l.value, e, guaranteed) && !(guaranteed && l.apart && s.plainly(c, l, e)) || s.partly(l, e) || !guaranteed && s.called(l, e) ||
+		return s.typed(l, e) || s.names(c, l.collection(), l.words(), l.value, e, guaranteed) && !(guaranteed && l.apart && s.plainly(c, l, e)) || s.partly(l, e) || !guaranteed && s.called(l, e) ||
 			slices.ContainsFunc(s.system(e), func(p *place) bool { return s.creation(c, l, p) })
 	})
 }
@@ -218,12 +218,18 @@ func (s *Session) creation(c *call, l *leaf, p *place) bool {
 
 // names reports whether a reference quotes what names the one record of a collection
 // that holds a value. What receives something is named by its own id or by what the
-// server guarantees alone.
-func (s *Session) names(collection string, of []string, value strictjson.Value, e gate.Ref, guaranteed bool) bool {
+// server guarantees alone; where strangers add no member by words of a sentence too, which
+// the user set apart or wrote as a proper name.
+func (s *Session) names(c *call, collection string, of []string, value strictjson.Value, e gate.Ref, guaranteed bool) bool {
 	t, words, ok := s.quote(e)
-	if !ok || collection == "" || !t.token(e.Start, e.End) || t.over(e.Start, e.End) || !naming(t, words) || t.cut(e.Start, e.End) || t.partial(e, of) {
+	if !ok || collection == "" || !t.token(e.Start, e.End) || t.over(e.Start, e.End) || t.cut(e.Start, e.End) || t.partial(e, of) {
 		return false
 	}
+	closed := c.closed(collection)
+	if !naming(t, words) && !(closed && t.name(e) && shortForm().MatchString(words) && !slices.Contains(crowd, strings.ToLower(words))) {
+		return false
+	}
+	any := guaranteed && wordy(provenance.Untyped, strictjson.StringOf(words)) && !(closed && (t.name(e) || t.apart(e, of)))
 	found := false
 	mine := func(p *place) bool { return provenance.Equal(p.typ, value, p.value) }
 	if strings.Contains(strings.Trim(words, "."), ".") {
@@ -257,15 +263,23 @@ func (s *Session) names(collection string, of []string, value strictjson.Value, 
 		id := p.member(collection)
 		least := writ.External
 		if guaranteed {
-			if least = writ.System; wordy(provenance.Untyped, strictjson.StringOf(words)) {
+			if least = writ.System; any {
 				least = writ.Operator // which no result has
 			}
 		}
 		worth := id || p.collection() == "" && p.label >= least && (complete || s.searchedFor(p, t, e))
 		found = found || holds && worth && p.direct(n)
 	}
+	for _, p := range s.lookups[words] {
+		if p.member(collection) && !mine(p) {
+			return false
+		}
+		found = found || p.member(collection) && p.label >= writ.System && !any
+	}
 	return found
 }
+
+var shortForm = text.Pattern(`^\pL{3}$`)
 
 // naming reports whether words can name a record: not too short, not of small space and
 // no word for everybody.

@@ -93,6 +93,7 @@ type Session struct {
 	opened    map[string]bool       // collections an act put in what it chose from an open one
 	places    map[uint32][]*place   // of each result, in the order of the document
 	same      map[string][]*place   // by what stands there, in the order of the log
+	lookups   map[string][]*place   // by the name that a member was looked up by
 	held      int                   // how many places there are
 	listed    map[string]bool       // directories that were listed whole
 	folded    map[string]bool       // paths, in any letters' case
@@ -103,7 +104,7 @@ type Session struct {
 
 // New returns a session without records. The key is that of its log.
 func New(id string, key [32]byte) *Session {
-	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, opened: map[string]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}}
+	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}}
 }
 
 // Error says which part of an act's certificate does not hold. It has no value of the

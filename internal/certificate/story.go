@@ -65,6 +65,8 @@ func origin(t *gate.Trace) string {
 		return "is a part of what you typed as one word: " + from(0)
 	case t.Rule == "user:time":
 		return "is a day or time that you named: " + all(t.Evidence)
+	case t.Rule == "user:day":
+		return "is a time, which the model chose, of a day that you named: " + all(t.Evidence)
 	case t.Rule == "user:amount":
 		return "is an amount that you named: " + from(0)
 	case t.Rule == "seen":

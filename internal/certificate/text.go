@@ -173,7 +173,7 @@ func (s *Session) stood(c *call, a provenance.Atom, refs []gate.Ref) int {
 			if !a.Names() {
 				return 1
 			}
-			if len(refs) > 1 && s.names(p.collection(), []string{p.collection()}, l.value, refs[1], true) {
+			if len(refs) > 1 && s.names(c, p.collection(), []string{p.collection()}, l.value, refs[1], true) {
 				return 2
 			}
 		}

@@ -249,7 +249,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 		return false
 	}
 	if !t.spells(l, words) {
-		return s.tagged(t, l, r)
+		return s.tagged(t, l, r) || s.account(l, words, r)
 	}
 	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && (t.begins(r.Start-1) || t.given(r.Start-1))
 	given := !hash && t.given(r.Start)
@@ -288,7 +288,27 @@ func (s *Session) tagged(t *turn, l *leaf, r gate.Ref) bool {
 	return s.written(&bare, r)
 }
 
+// account reports whether what an act is for is the name of an account that he wrote with an
+// @ before it, or the other way round, set apart.
+func (s *Session) account(l *leaf, words string, r gate.Ref) bool {
+	text, isText := l.value.Text()
+	typ := l.typ()
+	if !isText || !l.authority() || typ != provenance.Untyped && typ != provenance.Name && typ != provenance.ID || !accountForm().MatchString(text) {
+		return false
+	}
+	as := *l
+	switch {
+	case text == "@"+words:
+		as.apart = true
+	case words != "@"+text:
+		return false
+	}
+	as.value = strictjson.StringOf(words)
+	return s.written(&as, r)
+}
+
 var (
+	accountForm   = text.Pattern(`^@?(?:\pL|\pN|_){3,}$`)
 	tagForm       = text.Pattern(`^#\pL(?:\pL|\pN|_){2,}$`)
 	furtherDigits = text.Pattern(`^[-. ()]*[0-9]`)
 	quotedPath    = text.Pattern(`^(?:/|\\|~|\.{1,2}[/\\]|[A-Za-z]:[/\\])`)

@@ -119,7 +119,9 @@ func (s *Session) trace(c *call, l *leaf) string {
 		return "it names no evidence"
 	case strings.HasPrefix(l.Rule, "user"):
 		refs = -1
-		label = writ.User
+		if label = writ.User; l.Rule == "user:day" {
+			label = writ.Model // the hour
+		}
 		holds = c.accepts(l, policy.FromUser) && s.user(c, l)
 	case l.Rule == grownOutput:
 		refs = -1 // where it is of a record
@@ -479,7 +481,7 @@ func (s *Session) user(c *call, l *leaf) bool {
 			return false // a number is read as an amount or not at all
 		}
 		return len(l.Evidence) == 1 && !l.answer && (s.typed(l, l.Evidence[0]) || s.beside(c, l, l.Evidence[0]))
-	case "user:time":
+	case "user:time", "user:day":
 		return !l.answer && !l.key && s.saidTime(l)
 	case "user:within":
 		return len(l.Evidence) == 2 && !l.answer && !l.key && s.inTwo(l)

@@ -253,6 +253,9 @@ func (s *Session) label(x *extraction) {
 		for _, k := range p.keys() {
 			s.same[k] = append(s.same[k], p)
 		}
+		if name := x.lookedUp(p); name != "" {
+			s.lookups[name] = append(s.lookups[name], p)
+		}
 		if full, _, why := provenance.Canonical(provenance.Path, p.value); p.typ == provenance.Path && why == "" {
 			s.folded[fold(full)] = true
 		}
@@ -292,6 +295,21 @@ func (x *extraction) searched(p *place) (day string, ok bool) {
 		}
 	}
 	return day, true
+}
+
+// lookedUp is the name for which a read gave a member, where it was asked for nothing else.
+func (x *extraction) lookedUp(p *place) string {
+	if p.rule == nil || p.rule.LookedUp == "" || x.effect.Gated() || len(x.fields) > 0 {
+		return ""
+	}
+	wide := slices.DeleteFunc(slices.Clone(x.leaves), func(l *leaf) bool {
+		return l.Rule == "const" && l.rule != nil && l.rule.Constants() == 1 || empty(l.value)
+	})
+	if len(wide) != 1 || wide[0].Pointer != p.rule.LookedUp {
+		return ""
+	}
+	name, _ := wide[0].value.Text()
+	return name
 }
 
 // asked reports whether anything but the operator's constants narrowed a result.
