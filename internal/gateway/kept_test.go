@@ -30,6 +30,7 @@ func (g *Gateway) Kept(ctx context.Context) (n int, err error) {
 	if ss.snapshots == nil {
 		return 0, nil
 	}
+	ss.folds.Wait() // one is written beside what goes on
 	for _, id := range ss.snapshots.Sequences() {
 		from, whole := newSession(id, ss.now()), newSession(id, ss.now())
 		r := ss.newReplayer()

@@ -186,6 +186,10 @@ func TestSettle(t *testing.T) {
 	a, _ = act(func(context.CancelFunc) {})
 	passed(t, a)
 
+	if _, err := g.Kept(ctx); err != nil {
+		t.Error(err)
+	}
+	list() // while one snapshot is written no other is begun
 	if n, err := g.Kept(ctx); n == 0 || err != nil {
 		t.Errorf("%d sessions go on from a snapshot: %v", n, err)
 	}
