@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/writ-project/writ/internal/strictjson"
@@ -30,6 +32,9 @@ var habits = []habit{
 	}},
 	{"read again", "what was read before an act is read again after it", readAgain},
 	{"lists turned round", "the lists in the arguments of acts are in the opposite order", turnedRound},
+	{"times with a T", "times of acts have a T between day and hour, or none where they had one", rewritten(timeSpelling, "$1 $3", "${1}T$3")},
+	{"accounts without @", "accounts in the arguments of acts have no @ before them", rewritten(accountSpelling, "$1", "$1")},
+	{"decimals", "whole numbers of acts whose definition takes any number are written with a fraction", fractions},
 }
 
 // Habit is what became of tasks that pass as they were recorded.
@@ -149,6 +154,49 @@ func readAgain(_ *world, t *Trace) (changed bool) {
 		}
 	}
 	t.Steps = out
+	return changed
+}
+
+var (
+	timeSpelling    = regexp.MustCompile(`"(\d{4}-\d{2}-\d{2})([ T])(\d{2}:\d{2}(?::\d{2})?)"`)
+	accountSpelling = regexp.MustCompile(`"@([A-Za-z]\w+)"`)
+	wholeNumber     = regexp.MustCompile(`^-?\d+$`)
+)
+
+// rewritten writes the texts that a pattern finds otherwise: to, or the other way where that
+// changes nothing.
+func rewritten(pattern *regexp.Regexp, to, or string) func(*world, *Trace) bool {
+	return func(_ *world, t *Trace) (changed bool) {
+		for i := range t.Steps {
+			s := &t.Steps[i]
+			if !s.act() {
+				continue
+			}
+			args := pattern.ReplaceAllFunc(s.Args, func(found []byte) []byte {
+				out := pattern.ReplaceAll(found, []byte(`"`+to+`"`))
+				if bytes.Equal(out, found) {
+					out = pattern.ReplaceAll(found, []byte(`"`+or+`"`))
+				}
+				return out
+			})
+			changed = changed || !bytes.Equal(args, s.Args)
+			s.Args = args
+		}
+		return changed
+	}
+}
+
+func fractions(w *world, t *Trace) (changed bool) {
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		properties, _ := objectSchema(w.tools[s.Tool].InputSchema)["properties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			raw := strictjson.Of(s.Args).Get(name).Raw()
+			if of, _ := properties[name].(map[string]any); s.act() && (of["type"] == "number" || of["type"] == "float") && wholeNumber.Match(raw) {
+				s.Args, changed = strictjson.Set(s.Args, name, append(slices.Clone(raw), ".0"...)), true
+			}
+		}
+	}
 	return changed
 }
 
