@@ -15,8 +15,8 @@ import "github.com/writ-project/writ/internal/text"
 // of what is left (R9); behind a no it may be a yes to leaving it.
 
 // Assents reports whether the user's own words of a turn only agree to what he was asked:
-// nothing but words of agreement and courtesy, no question, nothing pasted. Thanks alone
-// end a matter, so they count beside an order to go on.
+// nothing but words of agreement and courtesy, no question, nothing pasted. Thanks, alone or
+// with an "ok", end a matter, so they count beside a yes or an order to go on.
 func Assents(own string) bool {
 	return len(own) <= mostAssent && agreement().MatchString(own) && (ordersOn().MatchString(own) || !thanking().MatchString(own))
 }
@@ -28,7 +28,8 @@ const (
 )
 
 const (
-	saysYes  = `yes|yeah|yep|yup|ok|okay|sure|of course|agreed|absolutely|definitely|certainly|exactly|right|correct|that(?:['’]s| is) (?:right|correct|fine)|that works|(?:sounds|looks) good`
+	outright = `yes|yeah|yep|yup|sure|of course|agreed|absolutely|definitely|certainly|exactly`
+	saysYes  = outright + `|ok|okay|right|correct|that(?:['’]s| is) (?:right|correct|fine)|that works|(?:sounds|looks) good`
 	saysOn   = `(?:please |you (?:can|may) )?(?:go ahead|go on|go for it|do it|do that|do so|proceed|continue|carry on)|please do|(?:i )?confirm|confirmed|approved`
 	thanks   = `thanks|thank you|great|perfect`
 	linking  = `please|and|now|then|with (?:it|that)`
@@ -38,6 +39,6 @@ const (
 var (
 	agreement = text.Pattern(`(?i)^\s*(?:(?:` + thanks + `|` + linking + `)` + betweens + `)*(?:` + saysYes + `|` + saysOn + `)` + betweens +
 		`(?:(?:` + saysYes + `|` + saysOn + `|` + thanks + `|` + linking + `)` + betweens + `)*$`)
-	ordersOn = text.Pattern(`(?i)\b(?:` + saysOn + `)\b`)
+	ordersOn = text.Pattern(`(?i)\b(?:` + outright + `|` + saysOn + `)\b`)
 	thanking = text.Pattern(`(?i)\b(?:` + thanks + `)\b`)
 )
