@@ -144,6 +144,18 @@ func shortest(number string) string {
 // but letters, marks and digits one space, trimmed. It joins spellings of one
 // name and nothing more: B0b is not Bob, and neither is a Cyrillic look-alike.
 func normName(s string) string {
+	if text.ASCII(s) {
+		out := make([]byte, 0, len(s))
+		for i := range len(s) {
+			switch c := s[i] | 0x20; { // a letter is one only if it was one; of a digit that does not hold
+			case c >= 'a' && c <= 'z', c >= '0' && c <= '9' && s[i] == c:
+				out = append(out, c)
+			case len(out) > 0 && out[len(out)-1] != ' ':
+				out = append(out, ' ')
+			}
+		}
+		return strings.TrimSuffix(string(out), " ")
+	}
 	return strings.Join(strings.FieldsFunc(text.Fold(s, text.Compatible), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	}), " ")

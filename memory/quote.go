@@ -238,7 +238,7 @@ func (s *State) firstNames(en *Entity) (out []string) {
 // the possessive that stands nearest before it is the subject's own.
 func (d *draftEvent) belongs(before string, ob *Observation, subject *Entity, a asking) bool {
 	speaks := himself(ob, subject)
-	before = fold(apostrophes().ReplaceAllString(before, "'"))
+	before = fold(apostrophes.Replace(before))
 	all := possessive().FindAllStringSubmatchIndex(before, -1)
 	for _, m := range slices.Backward(all) {
 		owner := words.Of(before[m[2]:m[3]])

@@ -313,18 +313,21 @@ func denies(s string, asked []string) int {
 // plain is a text with its apostrophes as one character, and what is written with
 // one as words of their own: isn't is is not, and j'ai je ai.
 func plain(s string) string {
-	s = apostrophes().ReplaceAllString(strings.Map(func(r rune) rune {
+	s = apostrophes.Replace(strings.Map(func(r rune) rune {
 		if text.Hidden(r, text.Ignorable) {
 			return -1
 		}
 		return r
-	}, s), "'")
+	}, s))
+	if strings.IndexByte(s, '\'') < 0 {
+		return s
+	}
 	s = nots().ReplaceAllString(s, "$1 not")
 	return elisions().ReplaceAllString(s, "$1${2}e ")
 }
 
 var (
-	apostrophes = text.Pattern("[´`ʼ＇’‘ʹ′‛]")
+	apostrophes = strings.NewReplacer("´", "'", "`", "'", "ʼ", "'", "＇", "'", "’", "'", "‘", "'", "ʹ", "'", "′", "'", "‛", "'")
 	nots        = text.Pattern(`(?i)([\pL])n't\b`)
 	elisions    = text.Pattern(`(?i)(^|[^\pL])([jn])'`)
 )

@@ -136,8 +136,9 @@ func (m *product) Remember(n Note) Filed {
 	from := ""
 	s, best := memory.Sought(n.Text, about), 0
 	for i, e := range slices.Backward(m.heard) {
-		for _, u := range m.units[i] {
-			r := s.Rank(&u)
+		for j := range m.units[i] {
+			u := &m.units[i][j]
+			r := s.Rank(u)
 			if r > 0 && e.Level >= LevelTool {
 				r += 20 // as the server has it
 			}
@@ -148,7 +149,7 @@ func (m *product) Remember(n Note) Filed {
 					source = "user:user"
 				}
 				c.Captured = []memory.Captured{{Ref: e.ID, Evidence: "s_eval/" + e.ID, Seen: uint64(i + 1), Label: labels[e.Level], Source: source, Verbatim: true, Between: true,
-					Whole: u.Wide == e.Text, Offset: u.Offset, Text: u.Wide, Value: strictjson.Quote(s.Value(&u))}}
+					Whole: u.Wide == e.Text, Offset: u.Offset, Text: u.Wide, Value: strictjson.Quote(s.Value(u))}}
 			}
 		}
 	}
@@ -184,7 +185,7 @@ func units(text string) (out []quote.Unit) {
 				records(e)
 			}
 		case strictjson.Object:
-			out = append(out, quote.Unit{Text: string(v), Wide: string(v), Record: true})
+			out = append(out, quote.RecordOf(string(v)))
 			ms, _ := strictjson.Members(v)
 			for _, m := range ms {
 				records(m.Value)

@@ -65,8 +65,9 @@ func conversations(seed uint64, from, to int) *library {
 	l := &library{}
 	for i := from; i < to; i++ {
 		c := newConversation(seed, i)
+		common := c.common()
 		for _, p := range c.probes {
-			l.worded = append(l.worded, c.common(&p))
+			l.worded = append(l.worded, common(&p))
 			for k := range p.gold {
 				p.gold[k] += len(l.turns)
 			}
@@ -205,9 +206,9 @@ func (f *finds) row(s *System, data string, claims int) Recall {
 	return r
 }
 
-// common reports whether a question shares a word of four letters or more with
+// common returns what reports whether a question shares a word of four letters or more with
 // all its evidence, one that stands in fewer than one turn of twenty.
-func (c *conversation) common(q *probe) bool {
+func (c *conversation) common() func(q *probe) bool {
 	said := make([]map[string]bool, len(c.turns))
 	often := map[string]int{}
 	for i := range c.turns {
@@ -216,16 +217,19 @@ func (c *conversation) common(q *probe) bool {
 			often[w]++
 		}
 	}
-	for _, g := range q.gold {
-		shared := false
-		for w := range wordsOf(q.text) {
-			shared = shared || said[g][w] && len(w) >= 4 && 20*often[w] < len(c.turns)
+	return func(q *probe) bool {
+		asked := wordsOf(q.text)
+		for _, g := range q.gold {
+			shared := false
+			for w := range asked {
+				shared = shared || said[g][w] && len(w) >= 4 && 20*often[w] < len(c.turns)
+			}
+			if !shared {
+				return false
+			}
 		}
-		if !shared {
-			return false
-		}
+		return true
 	}
-	return true
 }
 
 func wordsOf(text string) map[string]bool {

@@ -475,7 +475,7 @@ func (u *units) show(x *Unit) {
 }
 
 func (u *units) showRecord(c Captured, record string) {
-	u.show(&Unit{Captured: c, Unit: quote.Unit{Text: record, Wide: record, Record: true}})
+	u.show(&Unit{Captured: c, Unit: quote.RecordOf(record)})
 }
 
 // turn shows the sentences of a turn: those that stand in the user's own words
@@ -619,7 +619,7 @@ func (u *units) record(v strictjson.Value, path []string) {
 	}
 	c := u.captured(best, strictjson.Pointer(path))
 	c.Whole = true // a record of values that are each whole
-	u.show(&Unit{Captured: c, Unit: quote.Unit{Text: string(out), Wide: string(out), Record: true}, Leaves: leaves, Withheld: withheld})
+	u.show(&Unit{Captured: c, Unit: quote.RecordOf(string(out)), Leaves: leaves, Withheld: withheld})
 }
 
 // says reports whether a value says anything.

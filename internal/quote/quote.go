@@ -26,6 +26,23 @@ type Unit struct {
 	Wide   string
 	Offset int
 	Record bool
+
+	lower string // Text in small letters if it is ASCII, which is compared with many facts
+}
+
+func unit(said, wide string, offset int) Unit {
+	u := Unit{Text: said, Wide: wide, Offset: offset}
+	if text.ASCII(said) {
+		u.lower = strings.ToLower(said)
+	}
+	return u
+}
+
+// RecordOf is a record, as JSON.
+func RecordOf(record string) Unit {
+	u := unit(record, record, 0)
+	u.Record = true
+	return u
 }
 
 // Of are the sentences of a stretch of words.
@@ -33,7 +50,7 @@ func Of(stretch string) (out []Unit) {
 	ps := Pieces(stretch)
 	for i, p := range ps {
 		wide := beside(stretch, ps, i, i)
-		out = append(out, Unit{Text: p.Of(stretch), Wide: wide.Of(stretch), Offset: wide.From})
+		out = append(out, unit(p.Of(stretch), wide.Of(stretch), wide.From))
 	}
 	return out
 }
@@ -82,6 +99,7 @@ type Fact struct {
 	Speaks, Denies func(string) bool
 
 	content []string // stems that say something
+	denies  bool
 	exact   []string // words with a digit
 	parts   []*Fact  // its sentences, if it has several
 	among   int      // stretches that were looked through for all of them
@@ -96,7 +114,7 @@ func (s *Fact) take() {
 	if s.read {
 		return
 	}
-	s.read = true
+	s.read, s.denies = true, s.Denies(s.Text)
 	for _, w := range words.Content(s.Text) {
 		if !s.Speaks(w) && w != "s" { // of a possessive
 			s.content = append(s.content, w)
@@ -146,7 +164,7 @@ func (s *Fact) rank(u *Unit) int {
 		share = 102 // whole, and not a value out of it
 	} else if !u.Record && text.Stands(u.Text, s.Text, true) {
 		share = 101
-	} else if len(s.content) > 0 && s.near(u.Text) {
+	} else if len(s.content) > 0 && s.near(u) {
 		said := u.Text
 		if u.Record {
 			said = recordWords(u.Text)
@@ -165,7 +183,7 @@ func (s *Fact) rank(u *Unit) int {
 		}
 		share = n * 100 / len(s.content)
 	}
-	if share < enough || share <= 100 && s.Denies(u.Text) != s.Denies(s.Text) {
+	if share < enough || share <= 100 && s.Denies(u.Text) != s.denies {
 		return 0 // or it says something else in the same words
 	}
 	return share
@@ -184,18 +202,19 @@ func (s *Fact) Asked(u *Unit) bool {
 
 // near is a quick look at whether enough of the words can be in a text: those of
 // ASCII by their beginnings.
-func (s *Fact) near(said string) bool {
-	if !text.ASCII(said) {
+func (s *Fact) near(u *Unit) bool {
+	if u.lower == "" {
 		return true
 	}
-	said = strings.ToLower(said)
-	n := 0
+	n := len(s.content)
 	for _, w := range s.content {
-		if !text.ASCII(w) || strings.Contains(said, w[:min(3, len(w))]) {
-			n++
+		if text.ASCII(w) && !strings.Contains(u.lower, w[:min(3, len(w))]) {
+			if n--; n*100/len(s.content) < enough {
+				return false
+			}
 		}
 	}
-	return n*100/len(s.content) >= enough
+	return true
 }
 
 // maxPlain is how long a value of a record is, in bytes; a longer one is a text of

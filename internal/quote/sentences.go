@@ -68,11 +68,16 @@ var shortForms, behindNames = []string{"dr", "mr", "mrs", "ms", "prof", "st", "n
 // ends its sentence too where a function word begins the next: Acme Ltd. The rest is paid.
 func shortForm(s, next string) bool {
 	s, dot := strings.CutSuffix(s, ".")
-	last := s[strings.LastIndexFunc(s, unicode.IsSpace)+1:]
-	if ws := strings.Fields(next); slices.Contains(behindNames, strings.ToLower(last)) && len(ws) > 0 && function(ws[0]) {
+	if !dot {
 		return false
 	}
-	return dot && (slices.Contains(shortForms, strings.ToLower(last)) || len(last) == 1 && unicode.IsUpper(rune(last[0])))
+	last := s[strings.LastIndexFunc(s, unicode.IsSpace)+1:]
+	if slices.Contains(behindNames, strings.ToLower(last)) {
+		if ws := strings.Fields(next); len(ws) > 0 && function(ws[0]) {
+			return false
+		}
+	}
+	return slices.Contains(shortForms, strings.ToLower(last)) || len(last) == 1 && unicode.IsUpper(rune(last[0]))
 }
 
 // Ended reports whether a sentence has a mark at its end. What stands behind one
@@ -87,7 +92,8 @@ func Ended(s string) bool {
 // InDate reports whether a full stop at the end of a text is behind the number of
 // a day, before a month or a comma: am 3. Mai.
 func InDate(before, after string) bool {
-	return dayNumber().MatchString(before) && (month().MatchString(after) || strings.HasPrefix(after, ","))
+	digits, dot := strings.CutSuffix(before, ".") // the pattern begins to look at the text's begin
+	return dot && digits != "" && unicode.IsDigit(rune(digits[len(digits)-1])) && dayNumber().MatchString(before) && (month().MatchString(after) || strings.HasPrefix(after, ","))
 }
 
 var (

@@ -53,6 +53,11 @@ func Fold(s string, form Form) string {
 
 // ASCII reports whether a text is all ASCII.
 func ASCII(s string) bool {
+	for ; len(s) >= 8; s = s[8:] { // which is one load
+		if (uint64(s[0])|uint64(s[1])<<8|uint64(s[2])<<16|uint64(s[3])<<24|uint64(s[4])<<32|uint64(s[5])<<40|uint64(s[6])<<48|uint64(s[7])<<56)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false

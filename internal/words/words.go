@@ -176,14 +176,17 @@ func FormsOf(text string) Forms {
 	f := Forms{languageOf(ws), map[string]bool{}, map[string]bool{}}
 	for _, w := range ws {
 		f.written[w] = true
-		f.has[w], f.has[f.in.stem(w)], f.has[language(0).stem(w)] = true, true, true
+		f.has[w], f.has[f.in.stem(w)] = true, true
+		if f.in != 0 {
+			f.has[language(0).stem(w)] = true
+		}
 	}
 	return f
 }
 
 // Has reports whether a word, as Of returns it, is in the text in any form.
 func (f Forms) Has(word string) bool {
-	return f.has[word] || f.has[f.in.stem(word)] || f.has[language(0).stem(word)]
+	return f.has[word] || f.has[f.in.stem(word)] || f.in != 0 && f.has[language(0).stem(word)]
 }
 
 // HasExactly reports whether a word, as Of returns it, is in the text as it is.
