@@ -35,6 +35,7 @@ type call struct {
 	governed     bool
 	answer       uint32 // of a person, which it uses up
 	acts         int    // acts that were made before it, and itself
+	act          string // how an answer names it, once that was asked
 }
 
 // leaf is one value of a call, with its trace.

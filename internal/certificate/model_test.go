@@ -549,9 +549,17 @@ func (s *Session) somehow(in Call, sent strictjson.Value) bool {
 		l.open = false
 		return s.trace(c, l) == ""
 	}
+	// What reading the call finds rests on no trace but for the marks.
+	verifies := func() bool {
+		for _, l := range c.leaves {
+			l.open, l.contested = false, l.Contested
+		}
+		return s.verify(c) == nil
+	}
+	quotes := s.quotes()
 	for i, l := range c.leaves {
 		any := false
-		for t := range s.traces(l) {
+		for t := range s.traces(l, quotes) {
 			if any = holds(i, l, t); any {
 				break
 			}
@@ -560,13 +568,13 @@ func (s *Session) somehow(in Call, sent strictjson.Value) bool {
 			return false
 		}
 	}
-	if s.Verify(in) == nil {
+	if verifies() {
 		return true
 	}
 	// Else all of them, in all their combinations.
 	options := make([][]gate.Trace, len(c.leaves))
 	for i, l := range c.leaves {
-		for t := range s.traces(l) {
+		for t := range s.traces(l, quotes) {
 			if holds(i, l, t) {
 				options[i] = append(options[i], t)
 			}
@@ -575,7 +583,7 @@ func (s *Session) somehow(in Call, sent strictjson.Value) bool {
 	var try func(i int) bool
 	try = func(i int) bool {
 		if i == len(c.leaves) {
-			return s.Verify(in) == nil
+			return verifies()
 		}
 		return slices.ContainsFunc(options[i], func(t gate.Trace) bool {
 			rec.Traces[i] = t
@@ -586,11 +594,29 @@ func (s *Session) somehow(in Call, sent strictjson.Value) bool {
 }
 
 // traces are all that a value could rest on.
-func (s *Session) traces(l *leaf) iter.Seq[gate.Trace] {
-	return func(yield func(gate.Trace) bool) { s.eachTrace(l, yield) }
+func (s *Session) traces(l *leaf, quotes []gate.Ref) iter.Seq[gate.Trace] {
+	return func(yield func(gate.Trace) bool) { s.eachTrace(l, quotes, yield) }
 }
 
-func (s *Session) eachTrace(l *leaf, yield func(gate.Trace) bool) {
+// quotes are all stretches of what the user typed.
+func (s *Session) quotes() (quotes []gate.Ref) {
+	for i := range s.turns {
+		t := &s.turns[i]
+		for start := range t.own {
+			if !t.begins(start) && !t.given(start) && t.own[max(0, start-1)] != '#' {
+				continue
+			}
+			for end := start + 1; end <= len(t.own); end++ {
+				if t.ends(end) {
+					quotes = append(quotes, gate.Ref{Evidence: t.evidence, Tool: userTool, Start: start, End: end, Label: writ.User})
+				}
+			}
+		}
+	}
+	return quotes
+}
+
+func (s *Session) eachTrace(l *leaf, quotes []gate.Ref, yield func(gate.Trace) bool) {
 	enough := false
 	add := func(rule string, label writ.Label, refs ...gate.Ref) {
 		if enough {
@@ -610,7 +636,7 @@ func (s *Session) eachTrace(l *leaf, yield func(gate.Trace) bool) {
 		}
 		add("approval", label, gate.Ref{Evidence: a.Evidence, Tool: approvalTool, Label: a.Label})
 	}
-	var quotes, same, other, senders, titles []gate.Ref
+	var same, other, senders, titles []gate.Ref
 	from := func(kind policy.SourceKind) bool {
 		return l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Kind == kind })
 	}
@@ -618,16 +644,6 @@ func (s *Session) eachTrace(l *leaf, yield func(gate.Trace) bool) {
 	// The gate asks for a third party's identity (R3) only where no better origin of the
 	// value stands anywhere, of whatever source; a verifier has no such order.
 	party := true
-	for i := range s.turns {
-		t := &s.turns[i]
-		for start := range t.own {
-			for end := start + 1; end <= len(t.own); end++ {
-				if t.ends(end) && (t.begins(start) || t.given(start) || t.own[max(0, start-1)] == '#') {
-					quotes = append(quotes, gate.Ref{Evidence: t.evidence, Tool: userTool, Start: start, End: end, Label: writ.User})
-				}
-			}
-		}
-	}
 	for _, of := range s.places {
 		for _, p := range of {
 			if p.rule != nil && p.rule.Matches != "" && from(policy.FromNamed) {
@@ -681,7 +697,10 @@ func (s *Session) eachTrace(l *leaf, yield func(gate.Trace) bool) {
 		add("user:amount", writ.User, q)
 		add("user:composite", writ.User, q)
 		for _, in := range quotes {
-			if t, _, _ := s.quote(q); l.typ() == provenance.Path && in.Evidence == q.Evidence && q.End < in.Start && provenance.Within(t.own[:q.Start], t.own[q.End:in.Start], t.own[in.End:]) {
+			if l.typ() != provenance.Path || in.Evidence != q.Evidence || q.End >= in.Start {
+				continue
+			}
+			if t, _, _ := s.quote(q); provenance.Within(t.own[:q.Start], t.own[q.End:in.Start], t.own[in.End:]) {
 				add("user:within", writ.User, q, in)
 			}
 		}

@@ -309,6 +309,9 @@ func (s *Session) refused(c *call) bool {
 // act is how an answer names a call: a digest of what it says, a point, and one of how
 // that is written and of the policy.
 func (s *Session) act(c *call) string {
+	if c.act != "" {
+		return c.act
+	}
 	digest := func(policy []byte, form func([]byte) []byte) string {
 		key := append([]byte("approval\x00"), policy...)
 		for _, b := range [][]byte{[]byte(c.server), []byte(c.Record.Tool), []byte(c.method), form(c.forward().Raw()), form(c.Answers.Raw())} {
@@ -322,7 +325,8 @@ func (s *Session) act(c *call) string {
 		}
 		return raw
 	})
-	return says + "." + digest(c.Policy.Digest[:], func(raw []byte) []byte { return raw })
+	c.act = says + "." + digest(c.Policy.Digest[:], func(raw []byte) []byte { return raw })
+	return c.act
 }
 
 // equal reports whether a place holds the value of an argument, exactly or as the type
