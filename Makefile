@@ -7,6 +7,10 @@ SHELL       := /usr/bin/env bash
 .DEFAULT_GOAL := build
 MAKEFLAGS   += --no-print-directory
 export GOTOOLCHAIN := local
+# As what is shipped is built: whatever is vetted, tested and built for one system is
+# compiled once. The race detector alone needs cgo.
+export CGO_ENABLED := 0
+export GOFLAGS := $(sort $(GOFLAGS) -trimpath)
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PEERS   := $(CURDIR)/testdata/peers
@@ -47,7 +51,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 build: ## dist/writ, static, with its version in it
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.release=$(VERSION)' -o dist/writ ./cmd/writ
+	go build -ldflags '-s -w -X main.release=$(VERSION)' -o dist/writ ./cmd/writ
 
 quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 	go test ./...
@@ -68,7 +72,7 @@ test: ## everything that must be green
 beside: export GOFLAGS += -p=1
 beside:
 	$(MAKE) check
-	$(MAKE) foreign arm64 # by now the other core is free
+	$(MAKE) GOFLAGS='$(filter-out -p=1,$(GOFLAGS))' foreign arm64 # by now the other core is free
 
 check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluations of gates, memory and traces
 	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
@@ -80,17 +84,18 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluatio
 	@found="$$(for d in $$(go list -deps -test -f '{{if .Module}}{{if .Module.Main}}{{.Dir}}{{end}}{{end}}' $(ALONE) | sort -u); do cat $$d/*.go; done | \
 	  awk '/^func /{f = $$0; sub(/^func (\([^)]*\) )?/, "", f); sub(/[[(].*/, "", f)} /^\t+(defer )?go [a-zA-Z(]|\.Go\(|\.Parallel\(/{print f}' | sort -u | paste -sd'|')"; \
 	[ "$$found" = '$(SIDES)' ] || { echo "make check: goroutines of what ALONE imports start in $$found, and SIDES is $(SIDES)" >&2; exit 1; }
-	go run ./cmd/writ-eval gates --out dist/offline_gate_eval.json
+	go build -o dist/writ-eval ./cmd/writ-eval
+	dist/writ-eval gates --out dist/offline_gate_eval.json
 	cmp dist/offline_gate_eval.json $(EVAL)
 	rm -f dist/memory.json
-	go run ./cmd/writ-eval memory --out dist/memory.json > /dev/null || test -s dist/memory.json
+	dist/writ-eval memory --out dist/memory.json > /dev/null || test -s dist/memory.json
 	cmp dist/memory.json $(MEMORY)
 	cmp dist/memory.svg $(MEMORY:.json=.svg)
 	if [ -e $(TRACES) ]; then \
-	  go run ./cmd/writ-eval replay --adaptive --out dist/replay.json > /dev/null; \
+	  dist/writ-eval replay --adaptive --out dist/replay.json > /dev/null; \
 	  for e in json md svg; do cmp dist/replay.$$e $(REPLAY).$$e; done; \
 	else echo 'make check: $(TRACES) is not here: $(REPLAY).json is not compared'; fi
-	go run ./cmd/writ-eval invariants --markdown | cmp - INVARIANTS.md # run they are by its tests
+	dist/writ-eval invariants --markdown | cmp - INVARIANTS.md # run they are by its tests
 
 eval: ## measure the gates, the memory and recorded traces offline and write the results that are committed
 	go run ./cmd/writ-eval gates --out $(EVAL)
@@ -125,8 +130,8 @@ foreign: ## vet and build for the systems desktop clients live on
 	  echo "vet and build $$t"; \
 	  which=./...; \
 	  [ $${t%/*} != "$$(go env GOHOSTOS)" ] || which="$$({ git ls-files '*_a??64.go' '*_a??64_test.go'; git grep -lE '^//go:build .*(amd64|arm64)' -- '*.go' || true; } | xargs -n1 dirname | sort -u | sed 's|^|./|')"; \
-	  GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 go vet $$which; \
-	  GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 go build -trimpath -o /dev/null ./cmd/writ; \
+	  GOOS=$${t%/*} GOARCH=$${t#*/} go vet $$which; \
+	  GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/writ; \
 	done
 
 # What the memory decides is the same on every machine, to the byte. This one is
@@ -135,8 +140,8 @@ foreign: ## vet and build for the systems desktop clients live on
 # are one test that bounds work and decides nothing, and two of very many verifications,
 # which decide nothing otherwise than those of single ones.
 arm64: $(PEERS)/.stamp-debian ## the tests of the pure packages on an emulated linux/arm64
-	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static ./memory ./eval/memory/origin -rapid.checks=15
-	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static -skip '^(TestReadingIsBounded|TestBundleEveryByte|TestProofFlipped)$$' ./provenance ./internal/schema ./policy ./gate ./audit ./internal/ask/claim
+	GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static ./memory ./eval/memory/origin -rapid.checks=15
+	GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static -skip '^(TestReadingIsBounded|TestBundleEveryByte|TestProofFlipped)$$' ./provenance ./internal/schema ./policy ./gate ./audit ./internal/ask/claim
 
 conformance: peers build ## the official conformance runner, and the speed's own calls, through the built binary
 	WRIT_PEERS=$(PEERS) WRIT_BINARY=$(CURDIR)/dist/writ go test -count=1 -v -timeout 10m ./internal/conformance ./eval/speed
@@ -223,7 +228,7 @@ $(CLIENTS)/.stamp-npm: $(CLIENTS)/package-lock.json $(CLIENTS)/package.json $(CL
 	@touch $@
 
 $(BIN)/gopls: Makefile
-	GOFLAGS= GOBIN=$(BIN) go install golang.org/x/tools/gopls@$(GOPLS)
+	GOFLAGS=-trimpath GOBIN=$(BIN) go install golang.org/x/tools/gopls@$(GOPLS)
 	@touch $@
 
 $(BIN)/everything-server: go.mod

@@ -666,7 +666,9 @@ func TestRolledBack(t *testing.T) {
 // program is the command line, built once.
 var program = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(built, "writ")
-	out, err := exec.Command("go", "build", "-o", file, "../cmd/writ").CombinedOutput()
+	build := exec.Command("go", "build", "-o", file, "../cmd/writ")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped, also from a test that is watched for races
+	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
