@@ -21,6 +21,8 @@ type world struct {
 	catalogue    *gate.Catalogue
 	definitions  []gate.Definition // it is made of
 	wrapped      map[string]string // the property that the tool's result goes under
+	lists        map[string]string // the one property of its schema that is an array
+	bare         map[string]bool   // its schema is an object's without properties
 	tools        map[string]tool
 	defaults     bool // it has no policy of its own
 }
@@ -29,7 +31,7 @@ type world struct {
 // traces: tools that echo, that keep what they were sent, and one that acts without
 // arguments, labelled as carelessly as the format allows.
 func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile, helpers bool) (*world, error) {
-	w := &world{name: suite, server: suite[strings.LastIndex(suite, "/")+1:], wrapped: map[string]string{}, tools: map[string]tool{}}
+	w := &world{name: suite, server: suite[strings.LastIndex(suite, "/")+1:], wrapped: map[string]string{}, lists: map[string]string{}, bare: map[string]bool{}, tools: map[string]tool{}}
 	file := strings.ReplaceAll(suite, "/", "_") + ".yaml"
 	src, err := fs.ReadFile(policies, file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,6 +68,10 @@ func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile
 		w.tools[t.Name] = t
 		in, out := objectSchema(t.InputSchema), objectSchema(t.OutputSchema)
 		def := map[string]any{"name": t.Name, "description": t.Description, "inputSchema": in}
+		w.lists[t.Name] = onlyList(out)
+		if props, ok := out["properties"].(map[string]any); ok && out["type"] == "object" {
+			w.bare[t.Name] = len(props) == 0
+		}
 		if out != nil {
 			if out["type"] != "object" {
 				w.wrapped[t.Name], out = "result", wrap(out)
@@ -166,13 +172,11 @@ func (w *world) structured(s *Step) json.RawMessage {
 		out = json.RawMessage("null")
 	}
 	under := w.wrapped[s.Tool]
-	if schema := objectSchema(w.tools[s.Tool].OutputSchema); under == "" && string(out) == "null" && schema["type"] == "object" {
-		if props, ok := schema["properties"].(map[string]any); ok && len(props) == 0 {
-			return json.RawMessage("{}")
-		}
+	if under == "" && string(out) == "null" && w.bare[s.Tool] {
+		return json.RawMessage("{}")
 	}
 	if under == "" && strictjson.KindOf(out) == strictjson.Array {
-		under = onlyList(w.tools[s.Tool].OutputSchema)
+		under = w.lists[s.Tool]
 	}
 	if under != "" {
 		out = encode(map[string]json.RawMessage{under: out})
@@ -181,8 +185,8 @@ func (w *world) structured(s *Step) json.RawMessage {
 }
 
 // onlyList is the name of a schema's one property if it is an array.
-func onlyList(raw json.RawMessage) string {
-	props, _ := objectSchema(raw)["properties"].(map[string]any)
+func onlyList(schema map[string]any) string {
+	props, _ := schema["properties"].(map[string]any)
 	for name, p := range props {
 		if p, ok := p.(map[string]any); ok && len(props) == 1 && p["type"] == "array" {
 			return name

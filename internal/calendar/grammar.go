@@ -28,7 +28,8 @@ import (
 var files embed.FS
 
 type language struct {
-	names map[string][]name
+	names map[string][]name            // by set
+	first map[string]map[string][]name // by set and first word
 }
 
 type name struct {
@@ -77,17 +78,19 @@ func load() *grammar {
 	tables, _ := files.ReadDir("names")
 	for _, table := range tables {
 		text, _ := files.ReadFile("names/" + table.Name())
-		l := &language{map[string][]name{}}
+		l := &language{map[string][]name{}, map[string]map[string][]name{}}
 		g.languages = append(g.languages, l)
 		for line := range strings.Lines(string(text)) {
 			head, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 			switch {
 			case head == "" || head == "#":
 			case head[0] == '@':
+				set, first := head[1:], map[string][]name{}
+				l.first[set] = first
 				for i, names := range strings.Split(rest, "|") {
 					for s := range strings.FieldsSeq(names) {
 						n := name{folded(s), i + 1}
-						l.names[head[1:]] = append(l.names[head[1:]], n)
+						l.names[set], first[n.words[0]] = append(l.names[set], n), append(first[n.words[0]], n)
 						g.starts[n.words[0]] = true
 					}
 				}
@@ -296,15 +299,17 @@ func (p *parser) ends(l *language, i int) bool {
 
 // named reads one of the names of a set.
 func (p *parser) named(l *language, set string, i int) (n, end int) {
-	end = i
-	for _, name := range l.names[set] {
+	if end = i; i == len(p.words) {
+		return 0, i
+	}
+	for _, name := range l.first[set][p.words[i].Fold] {
 		to := i + len(name.words)
 		if to <= end || to > len(p.words) {
 			continue
 		}
 		fits := true
-		for k, w := range name.words {
-			fits = fits && p.words[i+k].Fold == w && (k == 0 || p.words[i+k].Gap == numeral.Glued)
+		for k := 1; k < len(name.words); k++ {
+			fits = fits && p.words[i+k].Fold == name.words[k] && p.words[i+k].Gap == numeral.Glued
 		}
 		if fits {
 			n, end = name.value, to
