@@ -102,11 +102,18 @@ type Finding struct {
 // it says `optional: true`; whether that stops the start is for the caller, who
 // knows which servers answered.
 func NewCatalogue(defs []Definition, p *policy.Policy) (*Catalogue, []Finding) {
+	return (*Catalogue)(nil).Renewed(defs, p)
+}
+
+// Renewed answers as NewCatalogue does, and takes over what this catalogue, nil for
+// none, has compiled of the same schemas: most of the work where the policy alone is
+// another.
+func (c *Catalogue) Renewed(defs []Definition, p *policy.Policy) (*Catalogue, []Finding) {
 	given := p
 	if p == nil {
 		p = &policy.Policy{Profile: policy.Standard}
 	}
-	m := &making{policy: p, tools: map[string]*Tool{}, servers: map[string][]*Tool{}, compiled: map[string]compiled{}}
+	m := &making{policy: p, tools: map[string]*Tool{}, servers: map[string][]*Tool{}, compiled: c.compiled()}
 	for _, d := range sortedDefinitions(defs) {
 		m.add(d)
 	}
@@ -116,18 +123,18 @@ func NewCatalogue(defs []Definition, p *policy.Policy) (*Catalogue, []Finding) {
 		m.join(m.tools[key])
 	}
 	m.unlisted()
-	c := &Catalogue{policy: given, tools: m.tools, public: map[string]*Tool{}, others: m.others, digest: m.digest()}
+	out := &Catalogue{policy: given, tools: m.tools, public: map[string]*Tool{}, others: m.others, digest: m.digest()}
 	for _, t := range m.tools {
-		c.order = append(c.order, t)
+		out.order = append(out.order, t)
 	}
-	slices.SortFunc(c.order, func(a, b *Tool) int {
+	slices.SortFunc(out.order, func(a, b *Tool) int {
 		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Name, b.Name))
 	})
-	m.name(c)
+	m.name(out)
 	slices.SortStableFunc(m.findings, func(a, b Finding) int {
 		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Message, b.Message))
 	})
-	return c, slices.Compact(m.findings)
+	return out, slices.Compact(m.findings)
 }
 
 // Definitions returns the vetted prompts, resources or templates, as they were

@@ -81,13 +81,23 @@ func TestCatalogueCases(t *testing.T) {
 			if len(faults) > 0 {
 				t.Fatal(faults)
 			}
-			got := describe(defs, p)
+			got := describe(NewCatalogue(defs, p))
 			backwards := make([]Definition, len(defs))
 			for i, d := range defs {
 				backwards[len(defs)-1-i] = d
 			}
-			if again := describe(backwards, p); again != got {
+			if again := describe(NewCatalogue(backwards, p)); again != got {
 				t.Errorf("the order of definitions matters:\n%s\n%s", got, again)
+			}
+			bare, _ := NewCatalogue(defs, nil)
+			renewed, findings := bare.Renewed(defs, p)
+			if again := describe(renewed, findings); again != got {
+				t.Errorf("renewed it is another:\n%s\n%s", got, again)
+			}
+			for _, tool := range renewed.Tools() {
+				if had := bare.Lookup(tool.Server, tool.Name); had != nil && (tool.input != had.input || len(had.output) > 0 && tool.output[0] != had.output[0]) {
+					t.Errorf("%s/%s is compiled again", tool.Server, tool.Name)
+				}
 			}
 			if *update {
 				want.Data = []byte(got)
@@ -101,8 +111,7 @@ func TestCatalogueCases(t *testing.T) {
 	}
 }
 
-func describe(defs []Definition, p *policy.Policy) string {
-	c, findings := NewCatalogue(defs, p)
+func describe(c *Catalogue, findings []Finding) string {
 	var b strings.Builder
 	states := map[State]string{Refused: "refused", Shut: "shut", Open: "open"}
 	for _, t := range c.Tools() {

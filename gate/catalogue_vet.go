@@ -203,6 +203,24 @@ func (m *making) schema(raw []byte) (*schema.Schema, error) {
 	return c.schema, c.err
 }
 
+// compiled are the schemas of the tools, by their text.
+func (c *Catalogue) compiled() map[string]compiled {
+	out := map[string]compiled{}
+	if c == nil {
+		return out
+	}
+	for _, t := range c.order {
+		if t.input == nil {
+			continue
+		}
+		out[string(t.InputSchema().Raw())] = compiled{schema: t.input}
+		if raw := t.definition.Get("outputSchema"); raw.Exists() {
+			out[string(raw.Raw())] = compiled{schema: t.output[0]} // the contract's own come behind it
+		}
+	}
+	return out
+}
+
 type compiled struct {
 	schema *schema.Schema
 	err    error

@@ -110,7 +110,7 @@ func (c *judgedCall) passesBy(in gate.Input, lines []policy.Grown) (passes, lowe
 		return false, true
 	}
 	in.Policy, in.Asked = p, gate.NotAsked
-	in.Catalogue, _ = gate.NewCatalogue(c.rs.definitions, p)
+	in.Catalogue, _ = c.rs.catalogue.Renewed(c.rs.definitions, p)
 	err := c.g.sessions.with(c.s, func() error {
 		in.Session, in.Time = c.s.evidence, c.g.sessions.now()
 		d := decide(in)

@@ -492,16 +492,23 @@ func (rs *Rulesets) rulesetOf(ctx context.Context, rules, catalogue string) (*ru
 	if len(faults) > 0 {
 		return nil, errors.New("the recorded policy is not accepted any more")
 	}
-	defs, err := rs.blob(ctx, catalogue)
-	if err != nil {
-		return nil, fmt.Errorf("the recorded catalogue: %w", err)
+	w := &ruleset{policy: p}
+	for of, had := range rs.rulesets {
+		if of[1] == catalogue { // under a policy before a line was kept
+			w.definitions, w.catalogue = had.definitions, had.catalogue
+			break
+		}
 	}
-	ds, err := decodeDefinitions(defs)
-	if err != nil {
-		return nil, err
+	if w.catalogue == nil {
+		defs, err := rs.blob(ctx, catalogue)
+		if err != nil {
+			return nil, fmt.Errorf("the recorded catalogue: %w", err)
+		}
+		if w.definitions, err = decodeDefinitions(defs); err != nil {
+			return nil, err
+		}
 	}
-	c, _ := gate.NewCatalogue(ds, p)
-	w := &ruleset{policy: p, catalogue: c, definitions: ds}
+	w.catalogue, _ = w.catalogue.Renewed(w.definitions, p)
 	hold(rs.rulesets, k, w)
 	return w, nil
 }

@@ -278,7 +278,11 @@ func (ru *rules) join(ctx context.Context, next, old *ruleset) ([]gate.Finding, 
 		return ru.findings, nil
 	}
 	var findings []gate.Finding
-	next.catalogue, findings = gate.NewCatalogue(next.definitions, next.policy)
+	var known *gate.Catalogue
+	if old != nil {
+		known = old.catalogue
+	}
+	next.catalogue, findings = known.Renewed(next.definitions, next.policy)
 	source, err := ru.store.PutBlob(ctx, next.policy.Source)
 	if err != nil {
 		return nil, err
