@@ -40,25 +40,30 @@ func invariantsCommand() *cobra.Command {
 				}
 				return nil
 			}
-			r, err := showInvariants(c, t, writ)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = cli.PrintJSON(c.OutOrStdout(), r)
-			} else {
-				err = printInvariants(c.OutOrStdout(), r)
-			}
-			if err != nil {
-				return cli.Fail(cli.ExitIO, "", "cannot print: %w", err)
-			}
-			return invariantsOutcome(r)
+			return tellInvariants(c, t, writ, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	c.Flags().StringVar(&writ, "writ", "", "show them of the writ at `FILE`")
 	c.Flags().BoolVar(&markdown, "markdown", false, "print INVARIANTS.md and run nothing")
 	return c
+}
+
+// tellInvariants shows a table and prints what came of it.
+func tellInvariants(c *cobra.Command, t *invariants.Table, writ string, asJSON bool) error {
+	r, err := showInvariants(c, t, writ)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = cli.PrintJSON(c.OutOrStdout(), r)
+	} else {
+		err = printInvariants(c.OutOrStdout(), r)
+	}
+	if err != nil {
+		return cli.Fail(cli.ExitIO, "", "cannot print: %w", err)
+	}
+	return invariantsOutcome(r)
 }
 
 // invariantsOutcome is nil only when every row was shown.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,5 +35,37 @@ func TestInvariantsFailure(t *testing.T) {
 	var e *cli.Exit
 	if err := invariantsOutcome(r); !errors.As(err, &e) || e.Code != cli.ExitData || !strings.Contains(e.Error(), "1 of 2 invariants do not hold: B") {
 		t.Errorf("got %v, want exit code %d", err, cli.ExitData)
+	}
+}
+
+// TestInvariantsAbsent: of a writ that cannot be run nothing is shown; what this program
+// shows is.
+func TestInvariantsAbsent(t *testing.T) {
+	table, faults := invariants.Parse("table.yaml", []byte(`commands:
+  - { name: gates, run: [writ-eval, gates, --json, --fuzz, "0", --out, "{dir}/gates.json"] }
+  - { name: asked, run: [writ, version, --json] }
+invariants:
+  - { n: 1, group: G, id: A, statement: S, enforced: [a.B], evidence: [{ of: gates, field: /seed, is: "1" }] }
+  - { n: 2, id: B, statement: S, enforced: [a.B], evidence: [{ of: asked, field: /cgo, absent: true }] }
+`))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	c := invariantsCommand()
+	c.SetContext(t.Context())
+	var out, said bytes.Buffer
+	c.SetOut(&out)
+	c.SetErr(&said)
+	err := tellInvariants(c, table, filepath.Join(t.TempDir(), "absent"), true)
+	var e *cli.Exit
+	if !errors.As(err, &e) || e.Code != cli.ExitData || !strings.Contains(e.Error(), "1 of 2 invariants do not hold: B") {
+		t.Errorf("got %v, want exit code %d", err, cli.ExitData)
+	}
+	var r invariants.Report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Holds || len(r.Rows) != 2 || !r.Rows[0].Holds || r.Rows[1].Holds {
+		t.Errorf("%v: %s", err, &out)
+	}
+	if !strings.Contains(said.String(), "writ version --json\n  ended with -1 instead of 0: ") {
+		t.Errorf("of the command it says %s", &said)
 	}
 }
