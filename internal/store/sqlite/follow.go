@@ -24,9 +24,13 @@ type followed struct {
 
 // catchUp brings what is known to what the database and the journal hold: the
 // records between are hashed and counted, so a head continues what was known and
-// is the head of these records. Whoever calls it holds s.mu, and with locked the
+// is the head of these records. While this process appends, what is known is all there is: nobody else
+// may, and what it appends is not read again by who reads beside it. Whoever calls it holds s.mu, and with locked the
 // journal.
 func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
+	if s.holding && !locked {
+		return nil
+	}
 	first := s.known.heads == nil
 	n := news{renewed: first}
 	if s.journal == nil { // it may be there by now
@@ -41,9 +45,6 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 			}
 		}()
 		n, err = s.journal.catchUp()
-	}
-	if n.moved {
-		clear(s.sessions)
 	}
 	if err == nil && (first || n.renewed) {
 		err = s.follow(ctx, s.read)

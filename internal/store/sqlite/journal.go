@@ -89,9 +89,8 @@ type journal struct {
 	own  fs.FileInfo // of the file
 
 	position
-	register [8]byte
-	synced   int64 // records on disk, as the header said last
-	ahead    bool  // zeros were seen behind the last frame
+	synced int64 // records on disk, as the header said last
+	ahead  bool  // zeros were seen behind the last frame
 
 	// How long the file was when it was last written, of the writer alone: it only grows
 	// until it begins anew.
@@ -254,22 +253,28 @@ func (j *journal) changed() error {
 	return err
 }
 
+// register is drawn anew whenever the register of sessions changed.
+func (j *journal) register() (r [8]byte, err error) {
+	_, err = j.ReadAt(r[:], int64(registerPlace))
+	return r, err
+}
+
 // look reads the header. renewed says that the journal began anew since it was
-// read, and moved that the register of sessions changed.
-func (j *journal) look() (renewed, moved bool, err error) {
+// read.
+func (j *journal) look() (renewed bool, err error) {
 	var h [headerSize]byte
 	n, err := j.ReadAt(h[:], 0)
 	if n < len(h) {
 		if errors.Is(err, io.EOF) && j.end == 0 {
-			return false, false, nil // it is being made
+			return false, nil // it is being made
 		} else if errors.Is(err, io.EOF) {
 			err = errJournal
 		}
-		return false, false, err
+		return false, err
 	}
 	at := position{generation: [8]byte(h[beginning:]), end: int64(headerSize)}
 	if string(h[:len(journalMagic)]) != journalMagic || at.beginning() != binary.BigEndian.Uint32(h[beginning+8:]) {
-		return false, false, errJournal
+		return false, errJournal
 	}
 	if renewed = at.generation != j.generation; renewed {
 		j.position = at
@@ -278,10 +283,7 @@ func (j *journal) look() (renewed, moved bool, err error) {
 	if !bytes.Equal(at.upTo(j.synced), h[syncedPlace:]) {
 		j.synced = 0
 	}
-	r := [8]byte(h[registerPlace:])
-	moved = r != j.register
-	j.register = r
-	return renewed, moved, nil
+	return renewed, nil
 }
 
 // news is what a journal holds that was not read before.
@@ -289,7 +291,6 @@ type news struct {
 	frames  []frame
 	from    position // of the first of them
 	renewed bool     // it began anew: what it held before is in the database
-	moved   bool     // the register of sessions changed
 	torn    bool     // behind the frames is what is none
 	synced  int64    // so many records there are, here or in the database
 }
@@ -312,11 +313,10 @@ func (j *journal) catchUp() (n news, err error) {
 			return n, err
 		}
 		j.ahead = got > 0 && next[0] == 0
-		renewed, moved, err := j.look()
+		renewed, err := j.look()
 		if err != nil {
 			return n, err
 		}
-		n.moved = n.moved || moved
 		if renewed {
 			n.renewed, n.frames = true, nil
 		} else if next[0] == 0 {
@@ -326,8 +326,7 @@ func (j *journal) catchUp() (n news, err error) {
 			n.from = j.position
 		}
 		damage := j.read(&n)
-		if renewed, moved, err = j.look(); err != nil || !renewed {
-			n.moved = n.moved || moved
+		if renewed, err = j.look(); err != nil || !renewed {
 			return n, errors.Join(err, damage)
 		}
 		j.generation = [8]byte{} // the next look finds it renewed

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/writ-project/writ/audit"
@@ -74,33 +75,46 @@ func (s *Store) register(ctx context.Context, none error, query string, args ...
 
 const bySecret = "SELECT " + sessionColumns + " FROM sessions WHERE secret = ?"
 
-// heldSessions is how many sessions of the register are held in memory.
-const heldSessions = 10_000
+// mostSessions is how many sessions of the register are held in memory.
+const mostSessions = 10_000
 
 // heldFor is how long.
 const heldFor = time.Second
+
+// heldSessions are sessions of the register, as long as nobody changed it.
+type heldSessions struct {
+	mu       sync.Mutex
+	register [8]byte
+	since    time.Time // when they began to be held
+	all      map[audit.Digest]audit.Session
+}
 
 // SessionBySecret implements audit.Sessions.
 func (s *Store) SessionBySecret(ctx context.Context, secret audit.Digest) (audit.Session, error) {
 	if s.isClosed() {
 		return audit.Session{}, audit.ErrClosed
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	held := !s.raw && s.catchUp(ctx, false) == nil     // which says whether the register changed
-	if now := time.Now(); now.Sub(s.since) > heldFor { // who changed it may have been killed before he said so
-		clear(s.sessions)
-		s.since = now
+	if s.write == nil { // who opened the log to read asks once
+		return s.session(s.secret.QueryRowContext(ctx, secret[:]))
 	}
-	if x, ok := s.sessions[secret]; ok && held {
+	h := &s.sessions
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	register, err := s.journal.register()
+	held := err == nil
+	if now := time.Now(); register != h.register || now.Sub(h.since) > heldFor { // who changed it may have been killed before he said so
+		clear(h.all)
+		h.register, h.since = register, now
+	}
+	if x, ok := h.all[secret]; ok && held {
 		return x, nil
 	}
 	x, err := s.session(s.secret.QueryRowContext(ctx, secret[:]))
 	if held && err == nil {
-		if s.sessions == nil || len(s.sessions) >= heldSessions {
-			s.sessions = map[audit.Digest]audit.Session{}
+		if h.all == nil || len(h.all) >= mostSessions {
+			h.all = map[audit.Digest]audit.Session{}
 		}
-		s.sessions[secret] = x
+		h.all[secret] = x
 	}
 	return x, err
 }

@@ -53,14 +53,15 @@ type Store struct {
 	syncing  sync.Mutex // one syncs the journal for all who wait
 	durable  int64      // how many records are, as the last sync knew
 
-	mu       sync.Mutex // see follow.go
-	known    followed
-	tail     []audit.Item // the records that the journal holds and the database did not when it was last looked at
-	marks    []mark       // the commits of tail
-	folded   mark         // the log as the database was last seen to hold it
-	counted  int64        // of how many records the heads were signed last
-	sessions map[audit.Digest]audit.Session
-	since    time.Time // when they began to be held
+	mu      sync.Mutex // see follow.go
+	known   followed
+	tail    []audit.Item // the records that the journal holds and the database did not when it was last looked at
+	marks   []mark       // the commits of tail
+	folded  mark         // the log as the database was last seen to hold it
+	counted int64        // of how many records the heads were signed last
+	holding bool         // an append of this process has the journal locked and caught up
+
+	sessions heldSessions
 
 	once   sync.Once
 	closed error
@@ -414,14 +415,25 @@ func (s *Store) transact(group []*job) error {
 		for _, j := range group {
 			heads[j.session] = s.known.heads[j.session]
 		}
-		s.mu.Unlock()
 		if err == nil && at.end == 0 {
 			err = errJournal // its header is gone
 		}
+		s.holding = err == nil
+		s.mu.Unlock()
 		if err != nil {
 			return s.fails("read the journal", err, false)
 		}
-		f := frame{mark: mark{size: tree.Size()}}
+		f, appended := frame{mark: mark{size: tree.Size()}}, false
+		defer func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.holding = false; appended {
+				s.journal.position = f.behind
+				s.known.tree, s.known.root = tree, f.root
+				maps.Copy(s.known.heads, heads)
+				s.extend(&f)
+			}
+		}()
 		for _, j := range group {
 			j.first, j.err = f.size, nil
 			head := heads[j.session]
@@ -448,14 +460,7 @@ func (s *Store) transact(group []*job) error {
 		if err := s.put(at, ahead, &f); err != nil {
 			return err
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.known.tree.Size() < f.size { // else a reader found it already
-			s.journal.position = f.behind
-			s.known.tree, s.known.root = tree, f.root
-			maps.Copy(s.known.heads, heads)
-			s.extend(&f)
-		}
+		appended = true
 		if f.behind.end > s.opt.foldAt {
 			s.foldSoon()
 		} else if s.opt.Signer != nil && !durable && s.signing.CompareAndSwap(false, true) {
