@@ -698,7 +698,7 @@ func TestSyncedUnsigned(t *testing.T) {
 	if _, err := s.AppendUnsynced(ctx, "s_b", 0, storetest.Entries(t, "s_b", 1, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.sync(2); err != nil {
+	if err := s.sync(); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []Options{{Verifier: vk}, {}} {
@@ -824,7 +824,7 @@ func TestSignedByFold(t *testing.T) {
 	if err := one.fold(ctx, ending{}); err == nil {
 		t.Error("it folds into a database that another writes to")
 	}
-	if err := one.sync(1); err != nil {
+	if err := one.sync(); err != nil {
 		t.Error(err)
 	}
 	visible(0)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -42,16 +43,14 @@ type Store struct {
 	signing  atomic.Bool // somebody is about to sign
 
 	queueing sync.Mutex
-	queue    []*job
-	leading  bool           // somebody writes the queue
+	unsynced line
+	synced   line           // apart, so that what comes during a sync shares one frame, one signature and the next sync
 	ended    bool           // nothing new begins
 	running  sync.WaitGroup // what began
 
 	folding  sync.Mutex // one moves the journal into the database
 	changing sync.Mutex // one transaction of the database
 	writing  sync.Mutex // of the journal; whoever has it takes the lock on the file
-	syncing  sync.Mutex // one syncs the journal for all who wait
-	durable  int64      // how many records are, as the last sync knew
 
 	mu      sync.Mutex // see follow.go
 	known   followed
@@ -266,7 +265,7 @@ func (s *Store) isClosed() bool {
 	return s.ended
 }
 
-// job is one append. Whoever writes it sets err and first, and closes written.
+// job is one append. Whoever writes it sets err and first, and closes written once it is as durable as it has to be.
 type job struct {
 	session  string
 	expected uint64
@@ -299,56 +298,79 @@ func (s *Store) append(ctx context.Context, j *job) (int64, error) {
 	}
 	defer end()
 	j.written = make(chan struct{})
+	l := &s.unsynced
+	if j.durable {
+		l = &s.synced
+	}
 	s.queueing.Lock()
-	s.queue = append(s.queue, j)
-	lead := !s.leading
-	s.leading = true
+	l.queue = append(l.queue, j)
+	lead := !l.leading
+	l.leading = true
 	s.queueing.Unlock()
 	if lead {
-		s.lead(j)
+		s.lead(l, j)
 	}
 	<-j.written
-	if j.err == nil && j.durable {
-		j.err = s.sync(j.first + int64(len(j.entries)))
-	}
 	if j.err != nil {
 		return 0, j.err
 	}
 	return j.first, nil
 }
 
+// line is jobs that wait until they are written: all that gathered while others were.
+type line struct {
+	queue   []*job
+	leading bool // somebody writes it
+}
+
 const maxGroup = 256 // jobs that share one frame
 
-// lead writes the queue, all that gathered in one frame, until own is written;
-// then somebody else goes on.
-func (s *Store) lead(own *job) {
+// lead writes a line, all that gathered in one frame, and syncs it where that is waited for, until
+// own is written; then somebody else goes on.
+func (s *Store) lead(l *line, own *job) {
 	for {
 		s.queueing.Lock()
-		group := s.queue
+		group := l.queue
 		if len(group) > maxGroup {
 			group = slices.Clone(group[:maxGroup])
-			s.queue = s.queue[maxGroup:]
+			l.queue = l.queue[maxGroup:]
 		} else {
-			s.queue = nil
+			l.queue = nil
 		}
-		s.leading = len(group) > 0
+		l.leading = len(group) > 0
 		s.queueing.Unlock()
 		if len(group) == 0 {
 			return
 		}
 		s.commit(group)
+		if group[0].durable {
+			s.syncAll(group)
+		}
 		for _, j := range group {
 			close(j.written)
 		}
 		if own != nil && slices.Contains(group, own) {
 			s.queueing.Lock()
-			more := len(s.queue) > 0
-			s.leading = more
+			l.leading = len(l.queue) > 0
+			more := l.leading
 			s.queueing.Unlock()
 			if more {
-				go s.lead(nil)
+				go s.lead(l, nil)
 			}
 			return
+		}
+	}
+}
+
+// syncAll syncs what was written of the jobs.
+func (s *Store) syncAll(group []*job) {
+	wrote := func(j *job) bool { return j.err == nil }
+	if !slices.ContainsFunc(group, wrote) {
+		return
+	}
+	if err := s.sync(); err != nil {
+		for _, j := range group {
+			j.err = cmp.Or(j.err, err)
 		}
 	}
 }
@@ -399,9 +421,9 @@ func (s *Store) inPlace() error {
 	return nil
 }
 
-// transact writes one frame of those jobs that stand where they expect.
+// transact writes one frame of those jobs, of one line, that stand where they expect.
 func (s *Store) transact(group []*job) error {
-	durable := slices.ContainsFunc(group, func(j *job) bool { return j.durable })
+	durable := group[0].durable
 	return s.locked(durable, func() error {
 		ctx := context.Background()
 		if durable {
@@ -565,18 +587,13 @@ func (s *Store) signNow(ctx context.Context) error {
 	})
 }
 
-// sync returns when so many records of the log are durable.
-func (s *Store) sync(size int64) error {
-	s.syncing.Lock()
-	defer s.syncing.Unlock()
-	if s.durable >= size {
-		return nil
-	}
+// sync returns when what was written is durable.
+func (s *Store) sync() error {
 	if err := s.failed(); err != nil {
 		return err
 	}
 	s.mu.Lock()
-	at, now, head := s.journal.position, s.known.tree.Size(), s.folded
+	at, head := s.journal.position, s.folded
 	for _, m := range slices.Backward(s.marks) {
 		if len(m.note) > 0 || s.opt.Signer == nil {
 			head = m // what is not signed, not everybody can see
@@ -592,7 +609,6 @@ func (s *Store) sync(size int64) error {
 			return s.fails("write to the journal", err, true)
 		}
 	}
-	s.durable = now
 	s.tell(head.note)
 	return nil
 }

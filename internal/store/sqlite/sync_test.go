@@ -34,11 +34,12 @@ var syncPhases = []struct {
 	{"a synced append after them", func(s *Store) error { return appendOne(s.Append, "s_s", 1) }, true},
 	{"one more synced append", func(s *Store) error { return appendOne(s.Append, "s_s", 2) }, true},
 	{"an unsynced append again", func(s *Store) error { return appendOne(s.AppendUnsynced, "s_u", 20) }, false},
-	{"a group of both", func(s *Store) error {
-		a := &job{session: "s_u", expected: 21, entries: storetest.Entries(panicking{}, "s_u", 22, 1)}
+	{"two synced appends at once", func(s *Store) error {
+		a := &job{session: "s_u", expected: 21, entries: storetest.Entries(panicking{}, "s_u", 22, 1), durable: true}
 		b := &job{session: "s_s", expected: 3, entries: storetest.Entries(panicking{}, "s_s", 4, 1), durable: true}
 		s.commit([]*job{a, b})
-		return errors.Join(a.err, b.err, s.sync(b.first+1))
+		s.syncAll([]*job{a, b})
+		return errors.Join(a.err, b.err)
 	}, true},
 	{"an unsynced append once more", func(s *Store) error { return appendOne(s.AppendUnsynced, "s_u", 22) }, false},
 	{"a synced append that conflicts", func(s *Store) error {
