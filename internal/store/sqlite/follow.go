@@ -49,7 +49,7 @@ func (s *Store) catchUp(ctx context.Context, locked bool) (err error) {
 	if err == nil && (first || n.renewed) {
 		err = s.follow(ctx, s.read)
 	}
-	if err == nil {
+	if err == nil && len(n.frames) > 0 {
 		err = s.takeAll(ctx, &n, first, locked)
 	}
 	if err == nil && s.known.tree.Size() < n.synced {

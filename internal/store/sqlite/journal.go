@@ -111,7 +111,8 @@ type position struct {
 type frame struct {
 	items []audit.Item // with their hashes, once it was followed
 	mark
-	coded  []byte // what the code is of
+	at     position // where it stands
+	coded  []byte   // what of the payload the code is of
 	code   []byte
 	behind position // where the next one stands
 }
@@ -218,9 +219,8 @@ func (j *journal) wipe(size int64) error {
 	if err := j.Sync(); err != nil {
 		return err
 	}
-	zeros := make([]byte, mostZeros)
-	for at := int64(headerSize); at < size; at += int64(len(zeros)) {
-		if _, err := j.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
+	for at := int64(headerSize); at < size; at += mostZeros {
+		if _, err := j.WriteAt(zeros[:min(mostZeros, size-at)], at); err != nil {
 			return err
 		}
 	}
@@ -363,7 +363,7 @@ func (j *journal) read(n *news) error {
 			if err != nil {
 				return err
 			}
-			f.coded = j.coded(f.coded)
+			f.at = j.position
 			j.end, j.sum = j.end+int64(read), sum
 			f.behind = j.position
 			n.frames = append(n.frames, f)
@@ -414,12 +414,6 @@ func appendBytes(b, x []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(x))), x...)
 }
 
-// coded is what the code of a frame at a position is of.
-func (at *position) coded(payload []byte) []byte {
-	b := append(make([]byte, 0, len(at.generation)+4+len(payload)), at.generation[:]...)
-	return append(binary.BigEndian.AppendUint32(b, at.sum), payload...)
-}
-
 // coder makes the codes of frames.
 type coder []byte
 
@@ -433,18 +427,20 @@ func newCoder(s note.Signer) (coder, error) {
 	return key[:], err
 }
 
-func (c coder) code(coded []byte) []byte {
+// code is that of a frame at a position.
+func (c coder) code(at position, coded []byte) []byte {
 	if c == nil {
 		return nil
 	}
 	h := hmac.New(sha256.New, c)
+	h.Write(binary.BigEndian.AppendUint32(at.generation[:], at.sum))
 	h.Write(coded)
 	return h.Sum(nil)
 }
 
 // vouches reports whether a frame was written by who has the key.
 func (c coder) vouches(f *frame) bool {
-	return c != nil && hmac.Equal(c.code(f.coded), f.code)
+	return c != nil && hmac.Equal(c.code(f.at, f.coded), f.code)
 }
 
 // frameOf is the frame that is to stand at a position. The items of f become those of
@@ -472,7 +468,7 @@ func (at position) frameOf(f *frame, c coder) ([]byte, error) {
 		}
 	}
 	b = append(b, f.root[:]...)
-	b = appendBytes(b, c.code(at.coded(b[frameHeader:])))
+	b = appendBytes(b, c.code(at, b[frameHeader:]))
 	b = appendBytes(b, f.note)
 	if len(b) > mostFrame {
 		return nil, unfit{errors.New("sqlite: too much for one append")}
@@ -511,11 +507,11 @@ func (j *journal) put(b []byte, from position, ahead bool) (hard bool, err error
 		j.room.generation, j.room.end = from.generation, fi.Size()
 		if fi.Size() < end {
 			// Where there is no room for zeros there may be room for the frame.
-			zeros := make([]byte, min(max(end, leastZeros), mostZeros))
-			if _, err := j.WriteAt(zeros, end); err != nil {
+			more := min(max(end, leastZeros), mostZeros)
+			if _, err := j.WriteAt(zeros[:more], end); err != nil {
 				j.Truncate(fi.Size())
 			} else {
-				j.room.end = end + int64(len(zeros))
+				j.room.end = end + more
 			}
 		}
 	}
@@ -536,6 +532,9 @@ const (
 	leastZeros  = 16 << 10
 	mostZeros   = 256 << 10
 )
+
+// zeros are written, and nothing else is done with them.
+var zeros [mostZeros]byte
 
 // MaxJournal is how long the file JournalName may be: beyond it appends fail.
 const MaxJournal = mostJournal
