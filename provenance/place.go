@@ -128,8 +128,13 @@ func PlaceOf(server, tool string, args []Arg) (p Place, ok bool) {
 // put no link in them.
 func AskedOf(server, tool string, args []Arg) (p Place, ok bool) {
 	return Place{Server: server, Tool: tool, Label: writ.Model, Links: true}, slices.ContainsFunc(args, func(a Arg) bool {
+		if a.Label != writ.Model {
+			return false
+		}
 		texts, n := readings(a.Type, a.Value)
-		return a.Label == writ.Model && slices.ContainsFunc(texts[:n], linkForm().MatchString)
+		return slices.ContainsFunc(texts[:n], func(text string) bool {
+			return strings.ContainsAny(text, `./\`) && linkForm().MatchString(text) // which none matches that has none of them
+		})
 	})
 }
 
