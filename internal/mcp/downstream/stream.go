@@ -30,7 +30,7 @@ type stream struct {
 	quiet bool // the client takes no event stream: only the final message
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and renewed at each change
+	changed chan struct{} // closed at the next change; nil while nobody waits for it
 	msgs    [][]byte      // msgs[0] has number base
 	base    int
 	bytes   int
@@ -44,14 +44,24 @@ type stream struct {
 }
 
 func newStream(keep, quiet bool) *stream {
-	s := &stream{keep: keep, quiet: quiet, changed: make(chan struct{})}
+	s := &stream{keep: keep, quiet: quiet}
 	rand.Read(s.id[:])
 	return s
 }
 
 func (s *stream) touch() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// change is closed at the next change. The caller holds s.mu.
+func (s *stream) change() <-chan struct{} {
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
 }
 
 // send queues a message before the final one. It waits while the client is
@@ -71,7 +81,7 @@ func (s *stream) send(ctx context.Context, message []byte) error {
 			s.mu.Unlock()
 			return errOver
 		}
-		wait := s.changed
+		wait := s.change()
 		s.mu.Unlock()
 		select {
 		case <-wait:
@@ -176,7 +186,7 @@ func (s *stream) next(reader int) (message []byte, number int, alone bool, statu
 	if s.final {
 		return nil, 0, false, 0, nil
 	}
-	return nil, 0, false, 0, s.changed
+	return nil, 0, false, 0, s.change()
 }
 
 // sent says that a message went out, shown that its event id did too.
