@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +83,7 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 		}
 		client.has(options.Session)
 	}
-	err = downstream.ServeStdio(ctx, client, c.InOrStdin(), c.OutOrStdout(), options)
+	err = downstream.ServeStdio(ctx, client, awaited(c.InOrStdin()), c.OutOrStdout(), options)
 	if serr := stop(); serr != nil && (err == nil || ctx.Err() != nil) {
 		return unclean(serr)
 	}
@@ -89,3 +92,30 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 	}
 	return nil
 }
+
+// awaited is input of which a read that waits keeps no thread. A pipe that a process was started with does,
+// and with it one of the processors that Go has for all it runs: beside a sync of the log that is the
+// other of two. It is opened anew, so that nobody else who has it finds it changed; what cannot be is
+// read as it is.
+func awaited(in io.Reader) io.Reader {
+	f, ok := in.(*os.File)
+	if !ok {
+		return in
+	}
+	if fi, err := f.Stat(); err != nil || fi.Mode()&fs.ModeNamedPipe == 0 {
+		return in
+	}
+	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return in
+	}
+	return reopened{again, f}
+}
+
+// reopened is a file that was opened twice.
+type reopened struct {
+	*os.File
+	first *os.File
+}
+
+func (r reopened) Close() error { return errors.Join(r.File.Close(), r.first.Close()) }
