@@ -41,9 +41,9 @@ const early = 30 * time.Second
 // Authorization returns the value of the Authorization header, "" where nobody has
 // signed in. An error means that the login is there and no good.
 func (s *Source) Authorization(ctx context.Context) (string, error) {
+	fi, err := os.Lstat(s.store.file(s.server))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fi, err := os.Lstat(s.store.file(s.server))
 	if err != nil {
 		s.has = nil
 		return "", nil

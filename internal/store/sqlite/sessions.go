@@ -98,10 +98,10 @@ func (s *Store) SessionBySecret(ctx context.Context, secret audit.Digest) (audit
 		return s.session(s.secret.QueryRowContext(ctx, secret[:]))
 	}
 	h := &s.sessions
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	register, err := s.journal.register()
 	held := err == nil
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if now := time.Now(); register != h.register || now.Sub(h.since) > heldFor { // who changed it may have been killed before he said so
 		clear(h.all)
 		h.register, h.since = register, now
