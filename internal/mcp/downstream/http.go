@@ -6,10 +6,12 @@ import (
 	"crypto/subtle"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -100,7 +102,6 @@ type HTTP struct {
 	done   chan struct{} // closed: no new work, streams end
 	once   sync.Once
 	work   sync.WaitGroup
-	hands  workers // that serve the requests
 	bodies bodies
 
 	kept atomic.Int64 // streams that wait for a client to come back
@@ -161,7 +162,6 @@ func (h *HTTP) Shutdown(ctx context.Context) error {
 	idle := make(chan struct{})
 	go func() { h.work.Wait(); close(idle) }()
 	defer h.stop()
-	defer h.hands.end()
 	select {
 	case <-idle:
 		return nil
@@ -408,22 +408,41 @@ func (h *HTTP) join() bool {
 	return !h.closing
 }
 
-// run has a request served by another goroutine, and copies its stream
-// to the client until that ends or the client goes away. The caller has entered
-// HTTP.requests for who with n; the place is kept until both have ended.
+// run serves a request, and copies its stream to the client until that ends or the client goes away:
+// another goroutine does, from the first message on that is not the last, which most requests have none of.
+// The caller has entered HTTP.requests for who with n.
 func (x *exchange) run(ctx context.Context, s *stream, c *conn, who holder, n int, work func(context.Context)) {
-	var ended atomic.Bool
-	leave := func() {
-		if ended.Swap(true) {
-			x.h.leave(x.h.requests, who, n)
-		}
-	}
-	defer leave()
-	x.h.hands.do(func() {
-		defer leave()
-		work(ctx)
+	defer x.h.leave(x.h.requests, who, n)
+	reader, _ := s.attach(-1) // of a stream that nobody knows yet
+	var copied chan struct{}
+	s.beginsWith(func() {
+		copied = make(chan struct{})
+		go func() {
+			defer close(copied)
+			x.drain(s, c, reader, false)
+		}()
 	})
-	x.copy(s, c, false)
+	here := context.AfterFunc(x.r.Context(), func() { s.detach(reader) })
+	unrecovered(func() { work(ctx) })
+	switch stays := here(); {
+	case copied != nil:
+		<-copied
+	case stays:
+		x.drain(s, c, reader, false)
+	}
+}
+
+// unrecovered has a panic of f end the process, as it does in a goroutine of its own: net/http would recover
+// it and go on.
+func unrecovered(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			stack := debug.Stack()
+			go func() { panic(fmt.Sprintf("%v\n\n%s", p, stack)) }()
+			select {}
+		}
+	}()
+	f()
 }
 
 // copy empties a stream into the exchange.

@@ -251,6 +251,7 @@ func (c *conn) settle(s *stream, h *HTTP) {
 	if s.delivered() {
 		d /= 10
 	}
+	c.unwait(s.id) // who resumed it may have been here before
 	h.kept.Add(1)
 	c.waited++
 	c.timers[s.id] = &waiting{h: h, number: c.waited, timer: time.AfterFunc(d, func() {

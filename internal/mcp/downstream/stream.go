@@ -18,8 +18,8 @@ const (
 )
 
 // stream is the answer to one POST: messages in order, the last of which is
-// final. The Router's goroutine fills it and the goroutine of an HTTP exchange
-// empties it, so only that one touches the ResponseWriter (S16).
+// final. The Router fills it, and one goroutine of an HTTP exchange at a time empties it, so
+// only that one touches the ResponseWriter (S16).
 //
 // On a connection that can come back (legacy, with an Mcp-Session-Id) a stream
 // outlives its HTTP exchange, and is emptied further by a GET with
@@ -37,8 +37,9 @@ type stream struct {
 	cursor  int // number of the next message to send
 	reader  int // generation of the current reader
 	readers int
-	gone    bool // there is no reader and none will come
-	shown   bool // a message went out with its event id
+	gone    bool   // there is no reader and none will come
+	shown   bool   // a message went out with its event id
+	first   func() // called with the first message that is not final, nil for nobody
 	final   bool
 	status  int // HTTP status if the final message goes alone
 }
@@ -64,6 +65,13 @@ func (s *stream) change() <-chan struct{} {
 	return s.changed
 }
 
+// beginsWith has f called once a message comes that is not final. It does not wait.
+func (s *stream) beginsWith(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first = f
+}
+
 // send queues a message before the final one. It waits while the client is
 // slow; without a client it drops what does not fit.
 func (s *stream) send(ctx context.Context, message []byte) error {
@@ -75,6 +83,10 @@ func (s *stream) send(ctx context.Context, message []byte) error {
 			return errOver
 		case s.base+len(s.msgs)-s.cursor < streamWaiting:
 			s.add(message)
+			if s.first != nil {
+				s.first()
+				s.first = nil
+			}
 			s.mu.Unlock()
 			return nil
 		case s.reader == 0:

@@ -2,11 +2,14 @@ package downstream
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -166,7 +169,7 @@ func TestModernDisconnectCancels(t *testing.T) {
 // and the client can come back for it. S06: nobody else can.
 func TestLegacyDisconnectGoesOn(t *testing.T) {
 	f := newFake()
-	addr := serveHTTP(t, f, Options{})
+	addr, h := serveHandler(t, f, Options{})
 	c := newHTTPClient(t, addr)
 	c.greet(`{}`)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -205,6 +208,30 @@ func TestLegacyDisconnectGoesOn(t *testing.T) {
 	want(t, s.must(t).data, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"released"}]}}`)
 	if _, err := s.next(); err != io.EOF {
 		t.Errorf("the stream goes on: %v", err)
+	}
+	if err := h.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := h.kept.Load(); n > 1 {
+		t.Errorf("one answer is kept %d times", n)
+	}
+}
+
+// TestPanicEnds: net/http recovers a panic of who serves a request, which has to end the process.
+func TestPanicEnds(t *testing.T) {
+	const child = "WRIT_TEST_PANICS"
+	if os.Getenv(child) != "" {
+		func() {
+			defer func() { recover() }()
+			unrecovered(func() { panic("judged by nobody") })
+		}()
+		fmt.Println("it went on")
+		os.Exit(0)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestPanicEnds$")
+	cmd.Env = append(os.Environ(), child+"=1")
+	if out, err := cmd.CombinedOutput(); err == nil || !bytes.Contains(out, []byte("judged by nobody")) {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
