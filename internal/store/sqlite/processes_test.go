@@ -223,6 +223,33 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
+// TestOpensBeside: a log is opened to read while another process opens and closes it, at
+// whatever moment of that.
+func TestOpensBeside(t *testing.T) {
+	dir := filled(t)
+	c := start(t, "reopens", dir, "s_0", size(200, 1000))
+	over := make(chan error, 1)
+	go func() { over <- c.Wait() }()
+	for n := 0; ; n++ {
+		select {
+		case err := <-over:
+			if err != nil || n == 0 {
+				t.Errorf("%d opened: %v: %s", n, err, &c.stderr)
+			}
+			return
+		default:
+		}
+		r, err := OpenReadOnly(dir, Options{})
+		if err != nil {
+			t.Error(n, err)
+			continue
+		}
+		if err := r.Close(); err != nil {
+			t.Error(n, err)
+		}
+	}
+}
+
 // TestKilled is L05 for the store: a process killed in the middle of its work
 // leaves a log that verifies, with every record it acknowledged, synced or
 // not, and so finds it another that runs. It is killed 100 times, or 10,000.

@@ -94,33 +94,6 @@ func TestDisturbed(t *testing.T) {
 	}
 }
 
-// TestOpensBeside: a log is opened to read while another process opens and closes it, at
-// whatever moment of that.
-func TestOpensBeside(t *testing.T) {
-	dir := filled(t)
-	c := start(t, "reopens", dir, "s_0", size(200, 1000))
-	over := make(chan error, 1)
-	go func() { over <- c.Wait() }()
-	for n := 0; ; n++ {
-		select {
-		case err := <-over:
-			if err != nil || n == 0 {
-				t.Errorf("%d opened: %v: %s", n, err, &c.stderr)
-			}
-			return
-		default:
-		}
-		r, err := OpenReadOnly(dir, Options{})
-		if err != nil {
-			t.Error(n, err)
-			continue
-		}
-		if err := r.Close(); err != nil {
-			t.Error(n, err)
-		}
-	}
-}
-
 // TestReadBeside: who reads sees what another process appends meanwhile.
 func TestReadBeside(t *testing.T) {
 	dir := t.TempDir()
