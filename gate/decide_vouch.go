@@ -269,6 +269,7 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 	q := provenance.Query{
 		Value: l.value, Type: l.typ(), Server: src.Server, Tool: src.Tool, At: src.At, HasAt: src.HasAt,
 		Authority: l.role.Authority() || l.key || l.answer,
+		Account:   (l.role == policy.Target || l.role == policy.Selector) && !l.key && !l.answer,
 		Closed:    j.closedCollection,
 		Enum:      l.enum,
 		Strict:    j.strict,

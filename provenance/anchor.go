@@ -122,7 +122,8 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 // search for that very name (search.go). What is the model's own names none. A scalar that is a member of another collection
 // names that one. A record with two members of the collection relates them, and
 // is neither's. Of a path its last element names it, if it has an extension. A member that
-// was looked up by a name (`looked_up`) has that name too, which no other has.
+// was looked up by a name (`looked_up`) has that name too, which no other has, unless an act of
+// the session was sent it: it could be called so first.
 func (n *Names) Anchor(q Query) (Quote, bool) { return n.anchor(q, false) }
 
 // Chosen is Anchor for a record that is to receive something (R28, R14): only its own
@@ -130,7 +131,8 @@ func (n *Names) Anchor(q Query) (Quote, bool) { return n.anchor(q, false) }
 // can call it by a word that users say ("please"), and of what is destroyed that is
 // his own loss, of what he is sent it is not. So what any sentence has names only a member of
 // a closed collection, where strangers make none appear, and where the user set it apart or
-// wrote it as people write names ("tell Bob").
+// wrote it as people write names ("tell Bob"): none that an act may have chosen from an open
+// one, and by no word that an act of the session was sent.
 func (n *Names) Chosen(q Query) (Quote, bool) { return n.anchor(q, true) }
 
 func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
@@ -148,7 +150,9 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 		if said[i].short && !(closed && own.properName(at)) {
 			continue
 		}
-		a.ours = closed && (own.properName(at) || own.apart(at, q.words()))
+		k, _ := n.l.keyOf(Untyped, strictjson.StringOf(said[i].word))
+		a.sent = n.l.made[k]
+		a.ours = closed && !a.sent && (own.properName(at) || own.apart(at, q.words()))
 		t := Untyped
 		if id, _ := q.Value.Text(); id == said[i].word {
 			t = q.Type
@@ -183,7 +187,8 @@ type anchoring struct {
 	// guaranteed says that what strangers can write names nothing.
 	guaranteed bool
 	plain      bool            // any sentence has the name looked at: whoever is called so chose it
-	ours       bool            // and it is written as a name, of what strangers add nothing to
+	ours       bool            // and it is written as a name, of what strangers add nothing to, and no act called anything so
+	sent       bool            // an act of this session was sent it
 	at         Quote           // where it stands
 	marks      map[Type]uint32 // of the value asked for
 }
@@ -218,8 +223,8 @@ func (a *anchoring) names(n *named) bool {
 		case a.l.store.metas[f.meta].collection != a.q.Collection:
 		case !a.same(f):
 			return false
-		case f.label >= writ.System:
-			found = found || !a.guaranteed || !a.plain || a.ours
+		case f.label >= writ.System && !a.sent:
+			found = found || !a.guaranteed || !a.plain || a.ours && f.flags&opened == 0
 		}
 	}
 	return found && a.visits >= 0
@@ -252,7 +257,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 		return false, false
 	}
 	id := m.collection == a.q.Collection // and so the very one
-	mine, complete := false, false
+	mine, complete, ours := false, false, a.ours
 	look := func(at uint32) bool {
 		g := s.at(at)
 		if a.visits--; a.visits < 0 || g.evidence != f.evidence {
@@ -267,6 +272,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 				other = true
 			} else if g.label >= writ.System {
 				mine, complete = true, complete || g.flags&listed != 0
+				ours = ours && g.flags&opened == 0
 			}
 		}
 		return true
@@ -279,10 +285,10 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	if a.guaranteed {
 		least = writ.System
 	}
-	if a.guaranteed && a.plain && !a.ours {
+	if a.guaranteed && a.plain && !ours {
 		least = writ.Operator // which no result has
 	}
-	worth := id || m.collection == "" && f.label >= least && (complete || a.l.searchedFor(f, a.at))
+	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || m.collection == "" && f.label >= least && (complete || a.l.searchedFor(f, a.at))
 	anchor = mine && !other && worth && f.node == rec
 	return anchor, other
 }

@@ -95,7 +95,11 @@ func (r *reading) properName(at span) bool {
 	if len(before) == at.start || !unicode.IsLetter(last) {
 		return false
 	}
-	if next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(r.text[at.end:], " ")); unicode.IsUpper(next) {
+	rest := strings.TrimLeftFunc(r.text[at.end:], sameLine)
+	for word, more, is := strings.Cut(rest, " "); is && particles[word]; word, more, is = strings.Cut(rest, " ") {
+		rest = strings.TrimLeftFunc(more, sameLine) // "Kim van Dam"
+	}
+	if next, _ := utf8.DecodeRuneInString(rest); unicode.IsUpper(next) {
 		return false
 	}
 	i := strings.LastIndex(before, " ") + 1
@@ -107,6 +111,12 @@ func (r *reading) properName(at span) bool {
 	words := strings.FieldsFunc(before, func(c rune) bool { return !unicode.IsLetter(c) })
 	return !articles[strings.ToLower(words[len(words)-1])]
 }
+
+// sameLine is white space within a line.
+func sameLine(r rune) bool { return r == '\t' || unicode.Is(unicode.Zs, r) }
+
+// particles stand within a name.
+var particles = wordSet("van von de del della di da dos du ter ten")
 
 // titles stand before a name and are no part of it.
 var titles = wordSet("herr herrn frau mr mrs ms miss sir dr prof colleague kollege kollegen kollegin")

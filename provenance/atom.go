@@ -410,7 +410,7 @@ func (n *Names) Vouches(a Atom, closed func(string) bool) (f Fact, q Quote, ok b
 		types = slices.Compact(types[:2])
 	}
 	for _, t := range types {
-		query := Query{Value: strictjson.StringOf(a.Text), Type: t, Authority: true, Target: !a.Names(), Closed: closed, Strict: true}
+		query := Query{Value: strictjson.StringOf(a.Text), Type: t, Authority: true, Target: !a.Names(), Account: true, Closed: closed, Strict: true}
 		if q, why := n.l.Typed(query); why == "" {
 			return f, q, true
 		}

@@ -37,6 +37,9 @@ type Query struct {
 	// Tag lets a word behind a # be what it is without one, where the user set it apart: the
 	// value is a free text. Typed alone looks at it.
 	Tag bool
+	// Account lets an account of somebody be the same with an @ before it and without: the value
+	// says whom or what an act is for. Typed alone looks at it.
+	Account bool
 	// Called is what else the user calls the value, by the operator's word (R6). Typed
 	// alone looks at it.
 	Called []Alias

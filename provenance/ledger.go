@@ -61,6 +61,7 @@ type Ledger struct {
 	turns    []turn
 	begun    map[string][]int     // turns by what their tokens begin with, and by their typed forms
 	moments  map[moment][]Quote   // what they name (R10), of the latest that does
+	hours    map[string]uint32    // the latest of them that names an hour of a day
 	zones    map[int]bool         // in which they were typed
 	typed    int                  // bytes of all turns, lapsed ones too
 	spent    keys                 // one-time values that an act was accepted with (R19)
@@ -73,7 +74,7 @@ type Ledger struct {
 // NewLedger returns an empty ledger. The key must be secret and the session's
 // own: it keeps values of two sessions apart and digests unguessable.
 func NewLedger(key [32]byte, caps Caps) *Ledger {
-	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{}}
+	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, hours: map[string]uint32{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{}}
 	l.Bound(caps)
 	return l
 }
@@ -291,9 +292,15 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 		if f.owner != "" {
 			name(f.owner)
 		}
+		if f.Rule != nil && f.Rule.LookedUp != "" {
+			n += longestName + lookupCost + 8
+		}
 	}
 	return n
 }
+
+// lookupCost is what a name takes by which something was looked up, beside its bytes.
+const lookupCost = 96
 
 // call is what the arguments of the producing call do to its leaves.
 type call struct {
@@ -616,7 +623,12 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 	}
 	i := s.push(f)
 	if name, ok := o.lookedUp(leaf); ok {
+		if _, is := l.lookups[name]; !is {
+			name = strings.Clone(name)
+			s.bytes += int64(len(name)) + lookupCost
+		}
 		l.lookups[name] = append(l.lookups[name], i)
+		s.bytes += 8
 	}
 	if typed {
 		s.file(k, i)

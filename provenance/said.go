@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/writ-project/writ/internal/calendar"
 	"github.com/writ-project/writ/internal/money"
@@ -89,7 +90,9 @@ func sameDay(a, b time.Time) bool {
 
 // file files the candidates of what turns name that begin at places of one text.
 func (l *Ledger) file(days []calendar.Reading, turns []turn, from []int) {
-	now := turns[len(turns)-1].Time
+	now, last := turns[len(turns)-1].Time, turns[len(turns)-1].Evidence
+	// What several turns say together is a day and a clock.
+	clock := len(turns) > 1 || slices.ContainsFunc(days, func(r calendar.Reading) bool { return r.Kind == calendar.Clock })
 	_, zone := now.Zone()
 	for _, kind := range []calendar.Kind{calendar.Date, calendar.Clock, calendar.Instant} {
 		for _, c := range calendar.Candidates(days, kind) {
@@ -105,6 +108,9 @@ func (l *Ledger) file(days []calendar.Reading, turns []turn, from []int) {
 			l.moments[moment{kind: kind, candidate: c}] = at
 			if kind == calendar.Instant {
 				l.moments[moment{kind, c, zone, true}] = at
+				if day, _, _ := strings.Cut(c, "T"); clock {
+					l.hours[day] = last
+				}
 			}
 		}
 	}
@@ -143,7 +149,8 @@ func (l *Ledger) SaidDayOfEnd(v strictjson.Value) (at []Quote, ok bool) {
 }
 
 // SaidDayOf reports whether a value is a time of a day that the user named, where he said no
-// hour with it nor in a turn since, as SaidTime does of its begin.
+// hour with it, be it midnight or in a turn before that is read with it, nor in a turn since,
+// as SaidTime does of its begin. A number in a turn since may be one: "7", "5 pm EST".
 func (l *Ledger) SaidDayOf(v strictjson.Value) (at []Quote, ok bool) {
 	text, _ := v.Text()
 	begin, ok := calendar.Day(text)
@@ -153,8 +160,10 @@ func (l *Ledger) SaidDayOf(v strictjson.Value) (at []Quote, ok bool) {
 	if at, ok = l.SaidTime(strictjson.StringOf(begin)); !ok {
 		return nil, false
 	}
-	return at, !slices.ContainsFunc(l.turns, func(t turn) bool {
-		return t.Evidence > at[len(at)-1].Evidence && slices.ContainsFunc(t.said.days, calendar.Reading.Hour)
+	last := at[len(at)-1].Evidence
+	day, _, _ := strings.Cut(begin, "T")
+	return at, l.hours[day] < last && !slices.ContainsFunc(l.turns, func(t turn) bool {
+		return t.Evidence > last && (slices.ContainsFunc(t.said.days, calendar.Reading.Hour) || strings.ContainsFunc(t.own.text, unicode.IsNumber))
 	})
 }
 

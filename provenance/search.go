@@ -67,11 +67,13 @@ func (o *Observation) lookedUp(leaf *Leaf) (name string, ok bool) {
 		if a.Fixed || empty(a.Value) {
 			continue
 		}
-		if name, ok = a.Value.Text(); !ok || a.Pointer != leaf.Rule.LookedUp {
+		text, isText := a.Value.Text()
+		if ok || !isText || a.Pointer != leaf.Rule.LookedUp {
 			return "", false
 		}
+		name, ok = text, true
 	}
-	return name, ok
+	return name, ok && len(name) <= longestName
 }
 
 // searchedFor reports whether a fact was found by a search that shows every record of

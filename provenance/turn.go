@@ -136,6 +136,7 @@ func (l *Ledger) LapseTurns() {
 	l.events++
 	l.turns, l.agreed, l.parts = nil, nil, nil
 	clear(l.moments)
+	clear(l.hours)
 	clear(l.begun)
 }
 
@@ -175,8 +176,8 @@ var audience = map[string]bool{
 // the query's Words or the name of its collection and white space, as in
 // "file 13" or "issue #13" (R8); booleans, null and empty values never do.
 // With Authority, audience words and what has neither letter nor digit never
-// match. An account of somebody is the same with an @ before it and without: "@kim" is kim, and
-// kim is "@kim" where the user set that apart. With Tag a word behind a # is what it is without one, where the user set that apart:
+// match. With Account "@kim" is kim, and kim is "@kim" where the user set that apart; an @ before
+// a value of small space ("@150") makes no account of it. With Tag a word behind a # is what it is without one, where the user set that apart:
 // "with the hashtag 'Travel'". What else the operator says that users call the value
 // (Called) is found as the value is: who has read that list gains nothing by it, for it
 // is the user who has to say the name, and the name is of that member alone. The reason is unseen, label (it stands only where the text is
@@ -189,7 +190,7 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 			return tag, ""
 		}
 	}
-	if text, _ := q.Value.Text(); reason != "" && q.Authority && (q.Type == Untyped || q.Type == Name || q.Type == ID) && handle().MatchString(text) {
+	if text, _ := q.Value.Text(); reason != "" && q.Account && (q.Type == Untyped || q.Type == Name || q.Type == ID) && !SmallSpace(q.Type, q.Value) && handle().MatchString(text) {
 		as := q
 		if name, at := strings.CutPrefix(text, "@"); at {
 			as.Value, as.Named = strictjson.StringOf(name), true

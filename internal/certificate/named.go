@@ -7,7 +7,6 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/calendar"
-	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
@@ -36,10 +35,8 @@ func (s *Session) searchedFor(p *place, t *turn, e gate.Ref) bool {
 	if !p.found {
 		return false
 	}
-	for _, m := range s.made {
-		if provenance.Equal(provenance.Untyped, m.value, strictjson.StringOf(t.own[e.Start:e.End])) {
-			return false
-		}
+	if s.told[t.own[e.Start:e.End]] {
+		return false
 	}
 	if p.day == "" {
 		return true

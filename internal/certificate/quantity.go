@@ -7,6 +7,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/calendar"
 	"github.com/writ-project/writ/internal/money"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -36,25 +37,7 @@ func (s *Session) saidTime(l *leaf) bool {
 	}
 	turns, days, begins := []turn{*t}, t.days(), []int{0}
 	if l.Evidence[0].Evidence != t.evidence {
-		if turns = s.continued(t); len(days) == 0 || len(turns) == 0 {
-			return false
-		}
-		all := turn{at: t.at}
-		begins = nil
-		for _, of := range turns {
-			begins = append(begins, len(all.own))
-			all.own += of.own + "\n"
-		}
-		own := begins[len(begins)-1]
-		all.text = all.own
-		early := all
-		early.at = turns[0].at
-		then := early.days()
-		days = slices.DeleteFunc(all.days(), func(r calendar.Reading) bool {
-			late := func(p calendar.Piece) bool { return p.Start >= own }
-			return !slices.ContainsFunc(r.At, late) || !slices.ContainsFunc(r.At, func(p calendar.Piece) bool { return !late(p) }) ||
-				!slices.ContainsFunc(then, r.Equal) // counted from when it was said
-		})
+		turns, days, begins = s.joined(t)
 	}
 	r, holds := calendar.Holds(text, days, t.at.Location())
 	if begin, is := calendar.Begin(text); is && !holds && l.rule != nil && l.rule.EndsDay {
@@ -62,7 +45,7 @@ func (s *Session) saidTime(l *leaf) bool {
 	}
 	if l.Rule == "user:day" {
 		begin, is := calendar.Day(text)
-		if holds || !is || l.rule == nil || !l.rule.AnyHour || s.hourSince(t) {
+		if holds || !is || l.rule == nil || !l.rule.AnyHour || s.hourOf(t, begin) {
 			return false
 		}
 		r, holds = calendar.Holds(begin, days, t.at.Location())
@@ -79,14 +62,47 @@ func (s *Session) saidTime(l *leaf) bool {
 	return true
 }
 
-// hourSince reports whether the user said an hour, or how long something takes, in a turn
-// behind one.
-func (s *Session) hourSince(t *turn) bool {
+// hourOf reports whether the user said an hour of a day, whose begin is given, in a turn or
+// together with those before it, or in a turn behind it any hour, what may be one, or how long
+// something takes.
+func (s *Session) hourOf(t *turn, begin string) bool {
+	timed := func(days []calendar.Reading) bool {
+		return slices.ContainsFunc(calendar.Candidates(days, calendar.Instant), func(at string) bool { return at[:10] == begin[:10] })
+	}
 	return slices.ContainsFunc(s.turns, func(of turn) bool {
-		return of.evidence > t.evidence && slices.ContainsFunc(of.days(), func(r calendar.Reading) bool {
-			return r.Kind == calendar.Clock || r.Kind == calendar.Instant || r.Kind == calendar.Duration
-		})
+		if of.evidence < t.evidence {
+			return false
+		}
+		own := of.days()
+		_, together, _ := s.joined(&of)
+		return of.evidence > t.evidence && (slices.ContainsFunc(own, calendar.Reading.Hour) || numberForm().MatchString(of.own)) || timed(together) ||
+			slices.ContainsFunc(own, func(r calendar.Reading) bool { return r.Kind == calendar.Clock }) && timed(own)
 	})
+}
+
+var numberForm = text.Pattern(`\pN`)
+
+// joined are a turn and those before it that it goes on with, what they say together and
+// not alone, and where each begins in their text.
+func (s *Session) joined(t *turn) (turns []turn, days []calendar.Reading, begins []int) {
+	if turns = s.continued(t); len(turns) < 2 || len(t.days()) == 0 {
+		return nil, nil, nil
+	}
+	all := turn{at: t.at}
+	for _, of := range turns {
+		begins = append(begins, len(all.own))
+		all.own += of.own + "\n"
+	}
+	own := begins[len(begins)-1]
+	all.text = all.own
+	early := all
+	early.at = turns[0].at
+	then := early.days()
+	return turns, slices.DeleteFunc(all.days(), func(r calendar.Reading) bool {
+		late := func(p calendar.Piece) bool { return p.Start >= own }
+		return !slices.ContainsFunc(r.At, late) || !slices.ContainsFunc(r.At, func(p calendar.Piece) bool { return !late(p) }) ||
+			!slices.ContainsFunc(then, r.Equal) // counted from when it was said
+	}), begins
 }
 
 // continued are a turn and those before it that it goes on with: at most three, of its day,

@@ -229,7 +229,9 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 	if !naming(t, words) && !(closed && t.name(e) && shortForm().MatchString(words) && !slices.Contains(crowd, strings.ToLower(words))) {
 		return false
 	}
-	any := guaranteed && wordy(provenance.Untyped, strictjson.StringOf(words)) && !(closed && (t.name(e) || t.apart(e, of)))
+	sent := s.told[words]
+	plain := guaranteed && wordy(provenance.Untyped, strictjson.StringOf(words))
+	any := plain && (sent || !closed || !t.name(e) && !t.apart(e, of))
 	found := false
 	mine := func(p *place) bool { return provenance.Equal(p.typ, value, p.value) }
 	if strings.Contains(strings.Trim(words, "."), ".") {
@@ -248,7 +250,7 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 		if !ok {
 			continue
 		}
-		holds, complete := false, false
+		holds, complete, chosen := false, false, false
 		for _, g := range s.places[p.evidence] {
 			m, in := g.record()
 			if !in || m != n || !within(g, p, n) || !g.member(collection) {
@@ -259,22 +261,23 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 			}
 			holds = holds || g.label >= writ.System
 			complete = complete || g.label >= writ.System && g.listed
+			chosen = chosen || g.label >= writ.System && g.opened
 		}
 		id := p.member(collection)
 		least := writ.External
 		if guaranteed {
-			if least = writ.System; any {
+			if least = writ.System; any || plain && chosen {
 				least = writ.Operator // which no result has
 			}
 		}
-		worth := id || p.collection() == "" && p.label >= least && (complete || s.searchedFor(p, t, e))
+		worth := id && !(guaranteed && p.opened && wordy(p.typ, strictjson.StringOf(words))) || p.collection() == "" && p.label >= least && (complete || s.searchedFor(p, t, e))
 		found = found || holds && worth && p.direct(n)
 	}
 	for _, p := range s.lookups[words] {
 		if p.member(collection) && !mine(p) {
 			return false
 		}
-		found = found || p.member(collection) && p.label >= writ.System && !any
+		found = found || p.member(collection) && p.label >= writ.System && !sent && !any && !(plain && p.opened)
 	}
 	return found
 }

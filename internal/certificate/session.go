@@ -90,6 +90,7 @@ type Session struct {
 	denied    bool                  // a person said no since then
 	acts      int                   // acts that were made
 	made      map[string]made       // by type and literal
+	told      map[string]bool       // the texts that acts sent
 	opened    map[string]bool       // collections an act put in what it chose from an open one
 	places    map[uint32][]*place   // of each result, in the order of the document
 	same      map[string][]*place   // by what stands there, in the order of the log
@@ -104,7 +105,7 @@ type Session struct {
 
 // New returns a session without records. The key is that of its log.
 func New(id string, key [32]byte) *Session {
-	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}}
+	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, told: map[string]bool{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}}
 }
 
 // Error says which part of an act's certificate does not hold. It has no value of the
@@ -188,7 +189,7 @@ func (s *Session) Verify(in Call) error {
 // Bytes estimates the memory it takes, in bytes.
 func (s *Session) Bytes() int64 {
 	const place, text = 700, 200
-	return int64(place*s.held + text*(len(s.texts)+len(s.requested)+len(s.within)+len(s.made)))
+	return int64(place*s.held + text*(len(s.texts)+len(s.requested)+len(s.within)+len(s.made)+len(s.told)))
 }
 
 // digest is the keyed digest by which a record names bytes, "" for none.

@@ -156,13 +156,13 @@ func stroked(text string) bool {
 
 var (
 	strokeForm    = text.Pattern(`^\pL+(?:/\pL+)+$`)
-	properForm    = text.Pattern(`^\p{Lu}\P{Lu}*(?:\s+\p{Lu}[^\p{Lu}\s]*)*$`)
+	properForm    = text.Pattern(`^\p{Lu}[^\p{Lu}` + blanks[1:len(blanks)-1] + `]*(?:` + blanks + `+\p{Lu}[^\p{Lu}` + blanks[1:] + `*)*$`)
 	insideDot     = text.Pattern(`[^.]\.+[^.]`)
 	addressForm   = text.Pattern(`^(?:(?:www\.|#)[^\pZ\s]*|[^\pZ\s]*[@/][^\pZ\s]*)$`)
 	digitForm     = text.Pattern(`^[^\pZ\s]*\pN[^\pZ\s]*$`)
 	titled        = text.Pattern(`(?i) (?:herrn?|frau|mr|mrs|ms|miss|sir|dr|prof|kollegen?|kollegin|colleague)$`)
 	begunName     = text.Pattern(`\pL[ ,]* \p{Lu}(?:[^ ]*[^ ,])?$`) // a part of this one
-	goesOn        = text.Pattern(`^ ?\p{Lu}`)
+	goesOn        = text.Pattern(`^[\t\p{Zs}]*(?:(?:van|von|de(?:l|lla)?|di|da|dos|du|te[rn]) [\t\p{Zs}]*)*\p{Lu}`)
 	inSentence    = text.Pattern(`\pL,*$`)
 	behindArticle = text.Pattern(`(?:^|\PL)(?:an?|the|th(?:is|at|ese|ose)|my|your|his|her|its|our|their|some|any|no|each|every|wh(?:ich|at)|` +
 		`d(?:er|ie|as|en|em|es)|k?ein(?:e[nmrs]?)?|keine[nmr]?|dies(?:er?|es|en|em)|jed(?:er?|es)|[mds]eine?[nmr]?|ihre?[nmr]?|unser(?:e[nmr]?)?|eu(?:er|re[nmr]?)|` +
@@ -293,7 +293,7 @@ func (s *Session) tagged(t *turn, l *leaf, r gate.Ref) bool {
 func (s *Session) account(l *leaf, words string, r gate.Ref) bool {
 	text, isText := l.value.Text()
 	typ := l.typ()
-	if !isText || !l.authority() || typ != provenance.Untyped && typ != provenance.Name && typ != provenance.ID || !accountForm().MatchString(text) {
+	if !isText || !l.names() || provenance.SmallSpace(typ, l.value) || typ != provenance.Untyped && typ != provenance.Name && typ != provenance.ID || !accountForm().MatchString(text) {
 		return false
 	}
 	as := *l

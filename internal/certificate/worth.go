@@ -138,6 +138,9 @@ func (s *Session) send(c *call) {
 		texts := readings(a.typ, a.value)
 		if act {
 			s.made[string(a.typ)+"\x00"+string(a.value.Literal())] = made{a.typ, a.value}
+			if text, ok := a.value.Text(); ok {
+				s.told[text] = true
+			}
 			if plain := readings(provenance.Untyped, a.value); !c.governed && a.label < writ.System && !a.narrow && len(plain) > 0 && utf8.RuneCountInString(plain[0]) < part {
 				run += plain[0]
 				low = min(low, a.label)
