@@ -436,7 +436,7 @@ func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
 		if !mine || len(values) < len(k.Args) {
 			continue
 		}
-		q := provenance.Query{Value: strictjson.StringOf(k.Write(values)), Authority: true, Named: true}
+		q := provenance.Query{Value: strictjson.StringOf(k.Write(values)), Authority: true, Account: true, Named: true}
 		if at, why := j.session().ledger.Typed(q); why == "" {
 			return at, true
 		}
@@ -450,6 +450,11 @@ func (j *judge) bindings() []policy.Binding {
 		return nil
 	}
 	return j.contract.Bindings
+}
+
+// isBound reports whether a leaf has to be of one record with others, or names it.
+func (j *judge) isBound(l *leaf) bool {
+	return slices.ContainsFunc(j.bindings(), func(b policy.Binding) bool { return l.among(b.Others) || b.First.Match(l.path) })
 }
 
 // firstOf is the argument that names the record a binding holds another to, nil if it

@@ -27,8 +27,9 @@ func (j *judge) said(l *leaf) bool {
 			at, ok = s.ledger.SaidDayOfEnd(l.value)
 		}
 		rule, label := "user:time", writ.User
-		if !ok && l.rule.AnyHour {
+		if !ok && l.rule.AnyHour && !j.isBound(l) {
 			// The operator says that the hour is the agent's where the user named a day alone.
+			// What is of a record has that record's.
 			at, ok = s.ledger.SaidDayOf(l.value)
 			rule, label = "user:day", writ.Model
 		}
@@ -96,8 +97,7 @@ func (j *judge) saidAmount(l *leaf) bool {
 // contract has that form: nobody can pay the other. Half a unit of it is all that anybody
 // could gain. What belongs to one record is taken from it as it stands (R37).
 func (j *judge) rounded(l *leaf, q provenance.Query) bool {
-	if j.strict || l.role != policy.Amount || l.rule == nil || l.key || l.answer || !slices.Contains(l.rule.Forms, money.Round) ||
-		slices.ContainsFunc(j.bindings(), func(b policy.Binding) bool { return l.among(b.Others) || b.First.Match(l.path) }) {
+	if j.strict || l.role != policy.Amount || l.rule == nil || l.key || l.answer || !slices.Contains(l.rule.Forms, money.Round) || j.isBound(l) {
 		return false
 	}
 	q.Rounded, q.Once = true, false

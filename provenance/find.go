@@ -302,7 +302,7 @@ func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
 		}
 	}
 	if owner := l.store.strings[f.owner-1]; q.OwnerTyped && owner != "" && strictjson.Kind(owner[0]) == strictjson.String {
-		_, why := l.Typed(Query{Value: strictjson.StringOf(owner[1:]), Authority: true, Named: true, Words: q.Words})
+		_, why := l.Typed(Query{Value: strictjson.StringOf(owner[1:]), Authority: true, Account: true, Named: true, Words: q.Words})
 		return why == ""
 	}
 	return false

@@ -63,9 +63,7 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 			}) || len(l.Evidence) == 1 && s.invented(c, &dir) || len(l.Evidence) == 1 && c.accepts(l, policy.FromUser) && s.typed(&dir, l.Evidence[0]))
 	case string(money.Round):
 		return label, len(l.Evidence) == 1 && l.role == policy.Amount && l.rule != nil && slices.Contains(l.rule.Forms, money.Round) && !l.key && !l.answer &&
-			!slices.ContainsFunc(c.contract.Bindings, func(b policy.Binding) bool {
-				return slices.ContainsFunc(append(slices.Clone(b.Others), b.First), func(p provenance.Pattern) bool { return matches(p, l.path) })
-			}) && first(0, func(p *place) bool {
+			!c.binds(l) && first(0, func(p *place) bool {
 			is, _, why := provenance.Canonical(provenance.Decimal, p.value)
 			want, _, not := provenance.Canonical(provenance.Decimal, l.value)
 			return why == "" && not == "" && p.typ == provenance.Decimal && p.rule.Lifetime == 0 &&

@@ -135,6 +135,13 @@ func (l *leaf) other(b policy.Binding) bool {
 	return slices.ContainsFunc(b.Others, func(p provenance.Pattern) bool { return matches(p, l.named()) })
 }
 
+// binds reports whether an argument has to be of one record with others, or names it.
+func (c *call) binds(l *leaf) bool {
+	return slices.ContainsFunc(c.bindings(), func(b policy.Binding) bool {
+		return slices.ContainsFunc(append(slices.Clone(b.Others), b.First), func(p provenance.Pattern) bool { return matches(p, l.path) })
+	})
+}
+
 func (c *call) bindings() []policy.Binding {
 	if c.contract == nil {
 		return nil

@@ -486,7 +486,7 @@ func (s *Session) user(c *call, l *leaf) bool {
 		}
 		return len(l.Evidence) == 1 && !l.answer && (s.typed(l, l.Evidence[0]) || s.beside(c, l, l.Evidence[0]))
 	case "user:time", "user:day":
-		return !l.answer && !l.key && s.saidTime(l)
+		return !l.answer && !l.key && !(l.Rule == "user:day" && c.binds(l)) && s.saidTime(l)
 	case "user:within":
 		return len(l.Evidence) == 2 && !l.answer && !l.key && s.inTwo(l)
 	case "user:composite":
