@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	writ "github.com/writ-project/writ"
@@ -46,4 +47,36 @@ func TestFlood(t *testing.T) {
 		t.Errorf("what was refused at the cap answers %q", a.Reason)
 	}
 	t.Logf("%d leaves, %d bytes", l.Len(), l.Bytes())
+}
+
+// D04: what was looked up counts against the cap with its name, and by a name longer than
+// anybody types nothing was.
+func TestLookupsAreBounded(t *testing.T) {
+	rules := []OutputRule{{At: must("/id"), Label: writ.System, Type: ID, Collection: "user", LookedUp: "/name"}}
+	l := NewLedger([32]byte{1}, Caps{Bytes: 64 << 10})
+	look := func(n int, name string) error {
+		body := fmt.Sprintf(`{"structuredContent":{"id":"U%06d"}}`, n)
+		p, err := l.Prepare(Observation{Evidence: uint32(n), Server: "a", Tool: "find", OK: true, Leaves: Extraction(rules, strictjson.Of([]byte(body)), strictjson.Value{}).Leaves,
+			Args: []Arg{{Pointer: "/name", Value: strictjson.StringOf(name), Label: writ.Model}}})
+		if err == nil {
+			err = l.Commit(p)
+		}
+		return err
+	}
+	if err := look(1, strings.Repeat("x", longestName+1)); err != nil || len(l.lookups) != 0 {
+		t.Errorf("D04: %d lookups by a name that nobody types (%v)", len(l.lookups), err)
+	}
+	names := 0
+	for n := 2; ; n++ {
+		name := fmt.Sprintf("%0*d", longestName, n)
+		if err := look(n, name); errors.Is(err, ErrFull) {
+			break
+		} else if err != nil || names > 64<<10 {
+			t.Fatalf("D04: %d bytes of names, %v", names, err)
+		}
+		names += len(name)
+	}
+	if len(l.lookups) == 0 {
+		t.Error("nothing was looked up")
+	}
 }
