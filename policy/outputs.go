@@ -97,6 +97,9 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 			o.On = at.Source
 		}
 	}
+	if o.Names = f.Names.Is; o.Names && (o.Collection != "" || o.Label != writ.System || o.Keys) {
+		r.Fault(f.Names.Node, "names belongs to a value, beside the member of a collection, that the server guarantees (R14)", "label: system")
+	}
 	if f.LookedUp.Given() {
 		if at := r.pattern(f.LookedUp); len(at.Tokens) == 0 || !at.Exact() {
 			r.Fault(f.LookedUp.Node, "looked_up is the exact pointer of one argument", "looked_up: /user")

@@ -217,6 +217,8 @@ type outputFile struct {
 	Matches strictyaml.String `yaml:"matches"`
 	// On is the argument that keeps that search to the records of one day: /date.
 	On strictyaml.String `yaml:"on"`
+	// Names says that people call the record by this value (R14).
+	Names strictyaml.Truth `yaml:"names"`
 	// LookedUp is the argument, /user, that names the one record the value is of, by a name
 	// that no two have (R9).
 	LookedUp strictyaml.String `yaml:"looked_up"`

@@ -130,8 +130,8 @@ func (n *Names) Anchor(q Query) (Quote, bool) { return n.anchor(q, false) }
 // id, how that begins or ends (part.go), or what the server guarantees of it, names it. Whoever can make a record appear
 // can call it by a word that users say ("please"), and of what is destroyed that is
 // his own loss, of what he is sent it is not. So what any sentence has names only a member of
-// a closed collection, where strangers make none appear, and where the user set it apart or
-// wrote it as people write names ("tell Bob"): none that an act may have chosen from an open
+// a closed collection, where strangers make none appear: by what the operator says is its name
+// (`names`), and where the user set it apart or wrote it as people write names ("tell Bob"): none that an act may have chosen from an open
 // one, and by no word that an act of the session was sent.
 func (n *Names) Chosen(q Query) (Quote, bool) { return n.anchor(q, true) }
 
@@ -257,7 +257,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 		return false, false
 	}
 	id := m.collection == a.q.Collection // and so the very one
-	mine, complete, ours := false, false, a.ours
+	mine, complete, ours := false, false, a.ours && (id || m.calls)
 	look := func(at uint32) bool {
 		g := s.at(at)
 		if a.visits--; a.visits < 0 || g.evidence != f.evidence {

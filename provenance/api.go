@@ -97,6 +97,8 @@ type OutputRule struct {
 	Matches string
 	// On, unless "", is the argument of that search which keeps it to the records of one day.
 	On string
+	// Names says that people call the record by this value (R14).
+	Names bool
 	// LookedUp, unless "", is the argument, as a pointer, of a lookup: the operator says that
 	// this is the member of its collection whose name stands there, and that no two have one
 	// name (R9).

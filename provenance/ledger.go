@@ -594,7 +594,7 @@ func metaOf(o *Observation, leaf *Leaf) meta {
 	m := meta{server: o.Server, tool: o.Tool, key: leaf.Key}
 	if r := leaf.Rule; r != nil {
 		m.rule, m.named = source(r), true
-		m.typ, m.collection, m.secret, m.creates, m.lifetime = leaf.Type, r.Collection, r.Secret, r.Creates, r.Lifetime
+		m.typ, m.collection, m.secret, m.creates, m.calls, m.lifetime = leaf.Type, r.Collection, r.Secret, r.Creates, r.Names, r.Lifetime
 	}
 	return m
 }

@@ -79,6 +79,7 @@ type meta struct {
 	collection         string
 	key, named         bool
 	secret, creates    bool
+	calls              bool          // people call the record so
 	lifetime           time.Duration // of a one-time value (R19), else 0
 }
 

@@ -36,7 +36,7 @@ tools:
     { at: /ids/*, label: system, type: id } ] }
   a/all: { effect: read, outputs: [ { at: /users/*, label: system, collection: user, authoritative: true } ] }
   a/rows: { effect: read, outputs: [
-    { at: /rows/*/id, label: system, collection: row, authoritative: true, readers: /shared }, { at: /rows/*/title, label: external, matches: /q }, { at: /rows/*/name, label: system },
+    { at: /rows/*/id, label: system, collection: row, authoritative: true, readers: /shared }, { at: /rows/*/title, label: external, matches: /q }, { at: /rows/*/name, label: system, names: true }, { at: /rows/*/city, label: system },
     { at: /rows/*/parts/*, label: system, collection: part }, { at: /rows/*/brand, label: system, collection: brand } ] }
   a/whose: { effect: read, outputs: [ { at: /row, label: system, collection: row, looked_up: /called } ] }
   a/table: { effect: read, outputs: [
@@ -468,7 +468,7 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 				part := w.pick(worldParts)
 				title := w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`, `"brand-b"`})
 				w.shown["part"], w.shown["who"] = append(w.shown["part"], part), append(w.shown["who"], title)
-				row := fmt.Sprintf(`"title":%s,"name":%s,"parts":[%s],%s"brand":%s}`, title, w.pick(worldNames), part, w.pick([]string{`"shared":[],`, `"shared":[],`, `"shared":["bobby"],`, ""}), w.pick(worldBrands))
+				row := fmt.Sprintf(`"title":%s,"name":%s,"city":%s,"parts":[%s],%s"brand":%s}`, title, w.pick(worldNames), w.pick(worldNames), part, w.pick([]string{`"shared":[],`, `"shared":[],`, `"shared":["bobby"],`, ""}), w.pick(worldBrands))
 				if f == "table" {
 					es = append(es, v+":{"+row)
 				} else {

@@ -266,7 +266,7 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 		id := p.member(collection)
 		least := writ.External
 		if guaranteed {
-			if least = writ.System; any || plain && chosen {
+			if least = writ.System; any || plain && (chosen || p.rule == nil || !p.rule.Names) {
 				least = writ.Operator // which no result has
 			}
 		}
