@@ -137,7 +137,7 @@ func (r *verifyReport) print(w io.Writer) {
 func existingState(flag string) (string, error) {
 	if flag != "" {
 		if _, err := os.Stat(flag); err != nil {
-			return "", cli.Fail(cli.ExitIO, "writ audit verify --state DIR", "there is no such state directory")
+			return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "there is no such state directory")
 		}
 	}
 	dir, err := madeState(flag)

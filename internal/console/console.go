@@ -246,10 +246,10 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &request{r, w, nil}
 	why := c.o.Foreign(r)
 	if why == "" && r.Header.Get("Authorization") != "" {
-		why = "The request shows a token of MCP."
+		why = "The request has the field Authorization, which the console takes from nobody. A proxy with a password of its own takes the field off."
 	}
 	if why != "" {
-		c.fail(x, &refusal{http.StatusForbidden, "Refused", why + " The console answers none of these: type its address, or take it from your bookmarks."})
+		c.fail(x, &refusal{http.StatusForbidden, "Refused", why})
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {

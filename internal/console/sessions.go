@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/story"
 )
 
 // maxSessions bounds the rows of a page: those that were used last.
@@ -57,10 +58,20 @@ func (c *Console) sessions(x *request) error {
 		p.Rows, p.Left = p.Rows[:maxSessions], p.Left+n
 	}
 	for i := range p.Rows {
+		row := &p.Rows[i]
 		var err error
-		if p.Rows[i].Records, err = c.o.Log.Head(ctx, p.Rows[i].ID); err != nil {
+		if row.Records, err = c.o.Log.Head(ctx, row.ID); err != nil {
+			return err
+		}
+		err = story.Each(c.o.Log.Read(ctx, row.ID, row.Records), func(_ *audit.Item, rec *audit.Record) { // the register is told now and then
+			if rec.Time.After(row.Used) {
+				row.Used = rec.Time
+			}
+		})
+		if err != nil {
 			return err
 		}
 	}
+	slices.SortFunc(p.Rows, later)
 	return c.show(x, http.StatusOK, "sessions.html", "Sessions", p)
 }

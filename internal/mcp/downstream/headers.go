@@ -57,17 +57,17 @@ func checkHeaders(h http.Header) *refused {
 	return nil
 }
 
-// Foreign says why a request is none of a page of its own: it names none of the hosts, or a page
+// Foreign says why a request is none of a page of its own, and what to do about it: it names none of the hosts, or a page
 // of another origin made it (S01, S02, S03). "" where it is one. It is for what else is served
 // beside MCP. https says that browsers reach the hosts by TLS, which a proxy may have taken off.
 func Foreign(r *http.Request, hosts []string, https bool) string {
 	switch {
 	case !strings.HasPrefix(r.RequestURI, "/") || !hostAllowed(r.Host, hosts):
-		return "The request names another host."
+		return "The request names another host, or another port: open the address as it was given to you. A proxy hands on the host as it came."
 	case checkHeaders(r.Header) != nil:
 		return "The request's header is none that a browser sends."
 	case !originAllowed(r, https, nil):
-		return "A page of another site led here."
+		return "A page of another site led here: type the address, or take it from your bookmarks."
 	}
 	return ""
 }
