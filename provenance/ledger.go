@@ -74,7 +74,11 @@ type Ledger struct {
 // NewLedger returns an empty ledger. The key must be secret and the session's
 // own: it keeps values of two sessions apart and digests unguessable.
 func NewLedger(key [32]byte, caps Caps) *Ledger {
-	l := &Ledger{key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, issued: map[uint32]time.Time{}, dirs: keys{}, moments: map[moment][]Quote{}, hours: map[string]uint32{}, begun: map[string][]int{}, zones: map[int]bool{}, opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{}}
+	l := &Ledger{
+		key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, dirs: keys{}, issued: map[uint32]time.Time{},
+		opened: map[string]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{},
+		moments: map[moment][]Quote{}, hours: map[string]uint32{}, begun: map[string][]int{}, zones: map[int]bool{},
+	}
 	l.Bound(caps)
 	return l
 }

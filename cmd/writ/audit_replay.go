@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,20 +40,7 @@ func auditReplay() *cobra.Command {
 			if fi, err := os.Stat(f.policy); err == nil && fi.IsDir() {
 				f.policy = filepath.Join(f.policy, "policy.yaml")
 			}
-			p, _, err := f.grown(c.Context())
-			if err != nil {
-				return err
-			}
-			from, err := sinceWhen(since, time.Now())
-			if err != nil {
-				return err
-			}
-			dir, st, err := toExplain(c.Context(), f.state)
-			if err != nil {
-				return err
-			}
-			defer st.Close()
-			sessions, left, err := recorded(c.Context(), dir, st, from, mostSessions)
+			p, _, sessions, left, err := f.past(c.Context(), since)
 			if err != nil {
 				return err
 			}

@@ -63,20 +63,7 @@ func learnCommand() *cobra.Command {
 			"found is listed. The newest 100 sessions are read, of a log that verifies.",
 		Example: "  writ learn --config writ.yaml\n  writ learn --config writ.yaml --since 72h --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, at, err := f.grown(c.Context())
-			if err != nil {
-				return err
-			}
-			from, err := sinceWhen(since, time.Now())
-			if err != nil {
-				return err
-			}
-			dir, st, err := toExplain(c.Context(), f.state)
-			if err != nil {
-				return err
-			}
-			defer st.Close()
-			sessions, left, err := recorded(c.Context(), dir, st, from, mostSessions)
+			p, at, sessions, left, err := f.past(c.Context(), since)
 			if err != nil {
 				return err
 			}
@@ -128,6 +115,24 @@ func sinceWhen(text string, now time.Time) (t time.Time, err error) {
 		return t, cli.Fail(cli.ExitUsage, "writ learn --since 72h", "--since is a duration or a day")
 	}
 	return t, nil
+}
+
+// past is the policy that grew, its file, and the sessions since then that it is tried on.
+func (f *flags) past(ctx context.Context, since string) (p *policy.Policy, at string, sessions []*learn.Session, left leftOut, err error) {
+	if p, at, err = f.grown(ctx); err != nil {
+		return nil, "", nil, left, err
+	}
+	from, err := sinceWhen(since, time.Now())
+	if err != nil {
+		return nil, "", nil, left, err
+	}
+	dir, st, err := toExplain(ctx, f.state)
+	if err != nil {
+		return nil, "", nil, left, err
+	}
+	defer st.Close()
+	sessions, left, err = recorded(ctx, dir, st, from, mostSessions)
+	return p, at, sessions, left, err
 }
 
 // recorded reads the newest so many sessions of a log that can be learned from, and says how
