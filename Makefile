@@ -42,7 +42,7 @@ UNRACED  := $(PROGRAMS) $(ALONE)
 SIDES    := TestDecideSideBySide|TestRemoteReferences
 # Tests of watched packages that are as UNRACED is: they run processes, or one goroutine.
 # Both runs go by this one expression, so that a test is in the one or in the other.
-APART    := TestKilledGateways|TestScreened|TestKilled|TestEachCallFails|TestKilledInRecovery|TestOpenedAfterFailedSync|TestFaultsAreFound|TestFullDisk|TestProofFlipped|TestProve|TestCheckpoint|TestManyRows|TestManyTools|TestManyValues|TestManyBeliefs
+APART    := TestKilledGateways|TestScreened|TestKilled|TestEachCallFails|TestKilledInRecovery|TestOpenedAfterFailedSync|TestFaultsAreFound|TestFullDisk|TestProofFlipped|TestProve|TestCheckpoint|TestManyRows|TestManyTools|TestManyValues|TestManyBeliefs|TestManySessions
 holding   = $$(git grep -lE '^func ($(1))\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 .PHONY: help build test test-long quick beside check eval invariants race raced unraced apart foreign arm64 conformance peers clients bench speed fuzz cover lines notices pictures release clean
@@ -72,7 +72,7 @@ test: ## everything that must be green
 beside: export GOFLAGS += -p=1
 beside:
 	$(MAKE) check
-	$(MAKE) GOFLAGS='$(filter-out -p=1,$(GOFLAGS))' foreign arm64 # by now the other core is free
+	$(MAKE) foreign arm64
 
 check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluations of gates, memory and traces
 	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
