@@ -221,7 +221,12 @@ func (r *Record) table() string {
 		b.WriteByte('\n')
 	}
 	ms := func(of func(l *Log) float64) func(l *Log) string {
-		return func(l *Log) string { return fmt.Sprintf("%.3g", of(l)) }
+		return func(l *Log) string {
+			if x := of(l); x >= 100 {
+				return fmt.Sprintf("%.0f", x)
+			}
+			return fmt.Sprintf("%.3g", of(l))
+		}
 	}
 	row("calls of one session, every eighth an act", "aim", func(l *Log) string { return fmt.Sprint(l.Calls) })
 	fmt.Fprintf(&b, "|---|---|%s\n", strings.Repeat("---|", len(r.Logs)))
