@@ -401,6 +401,9 @@ func TestWhoIsLetIn(t *testing.T) {
 	other, otherForm, _ := r.in()
 	_ = other
 	known := paths()
+	const host, page, token = "The request names another host", "A page of another site led here", "The request has the field Authorization"
+	causes := map[string]string{"another host": host, "another host with our port": host, "another origin": page, "no origin to tell": page, "another port's origin": page,
+		"another scheme's origin": page, "from a page of another site": page, "from another page of the same site": page, "a token of MCP": token}
 	for _, route := range r.routes() {
 		path, ok := known[route.pattern]
 		if !ok {
@@ -449,6 +452,9 @@ func TestWhoIsLetIn(t *testing.T) {
 			w := r.ask(method, path, x.cookie, body, x.header...)
 			if !slices.Contains(x.status, w.Code) {
 				t.Errorf("%s, %s: %d, want %v", route.pattern, x.name, w.Code, x.status)
+			}
+			if why := causes[x.name]; why != "" && !strings.Contains(w.Body.String(), why) {
+				t.Errorf("%s, %s: it does not say %q: %s", route.pattern, x.name, why, w.Body)
 			}
 			for k, v := range headers {
 				if got := w.Header().Get(k); got != v {
