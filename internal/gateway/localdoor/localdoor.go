@@ -73,6 +73,10 @@ type Door struct {
 	ln     net.Listener
 }
 
+// maxTries bounds how often an entry is taken anew: each that somebody finds between its
+// making and its lock is lost, and many may look at once, on a machine that is loaded.
+const maxTries = 1000
+
 // Open takes an entry in the state directory, and removes those of gateways
 // that have ended. Nobody finds it before Publish. Close gives it up.
 func Open(state string) (*Door, error) {
@@ -86,7 +90,7 @@ func Open(state string) (*Door, error) {
 	if _, err := Find(state); err != nil {
 		return nil, err
 	}
-	for range 8 {
+	for range maxTries {
 		var id [10]byte
 		rand.Read(id[:])
 		path := filepath.Join(dir, strings.ToLower(base32.StdEncoding.EncodeToString(id[:]))+entrySuffix)
