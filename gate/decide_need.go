@@ -135,6 +135,8 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	}
 	if !l.answer && !l.key && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {
+		case l.role == policy.TimeRole && j.session() != nil:
+			supply += j.sayTime(l)
 		case j.typedAsWords(l) && j.commands(l):
 			supply += "; it stands among other words of the user's, who has not said to run it: ask him to type it alone, or to say \"run\" and the command in backticks"
 		case j.typedAsWords(l):
@@ -171,6 +173,18 @@ func (j *judge) standsLowered(l *leaf) bool {
 // say is how the user is asked to speak in the session (R6): he does it, not the model.
 func (j *judge) say() string {
 	return "ask the user to type it: " + j.sayThere()
+}
+
+// sayTime says how a time misses what the user said of it (R10): nothing else does so of two
+// values of one day.
+func (j *judge) sayTime(l *leaf) string {
+	switch hour, day := j.session().ledger.SaidNear(l.value); {
+	case hour:
+		return "; the user said it of his own clock: give it without an offset"
+	case day:
+		return "; the user named that day and not this hour: " + j.sayThere()
+	}
+	return ", and the user may say the day, and the hour where it has one: " + j.sayThere()
 }
 
 // sayThere is where he does where his host does not put on record what he types.

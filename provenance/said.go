@@ -167,6 +167,20 @@ func (l *Ledger) SaidDayOf(v strictjson.Value) (at []Quote, ok bool) {
 	})
 }
 
+// SaidNear reports how a time misses what SaidTime finds: hour, that the user said it and no
+// offset; day, that he named its day alone.
+func (l *Ledger) SaidNear(v strictjson.Value) (hour, day bool) {
+	const local = len("2006-01-02T15:04:05")
+	text, _ := v.Text()
+	if len(text) > local {
+		_, hour = l.SaidTime(strictjson.StringOf(text[:local]))
+	}
+	if begin, ok := calendar.Day(text); ok {
+		_, day = l.SaidTime(strictjson.StringOf(begin))
+	}
+	return hour, day
+}
+
 // Number is an amount that the user named.
 type Number struct {
 	At      Quote
