@@ -157,10 +157,26 @@ func (m *model) typed(lit string) bool {
 }
 
 // typedFor is typed for the argument of a tool: where a send goes is not what could be
-// any words, which nothing here sets apart.
-func (m *model) typedFor(tool, lit string) bool {
+// any words, which nothing here sets apart, but for a name of a closed collection.
+func (m *model) typedFor(tool, lit, collection string) bool {
 	s, isText := mText(lit)
-	return m.typed(lit) && (tool != "b/reply" || isText && strings.ContainsAny(s, "0123456789@/") && !strings.Contains(s, " ") || !isText)
+	return m.typed(lit) && (tool != "b/reply" || isText && strings.ContainsAny(s, "0123456789@/") && !strings.Contains(s, " ") || !isText || collection == "user" && m.called(s))
+}
+
+// called reports whether a turn has a name behind a word of letters, and not next to
+// another name.
+func (m *model) called(name string) bool {
+	begins := func(s string) bool { return s != strings.ToLower(s) }
+	ends := func(s string) bool { return strings.Trim(s[len(s)-1:], "0123456789") != "" }
+	for _, turn := range m.turns {
+		words := strings.Fields(turn)
+		for i, w := range words {
+			if w == name && begins(w) && i > 0 && ends(words[i-1]) && (i+1 == len(words) || !begins(words[i+1])) && !(begins(words[i-1]) && i > 1 && ends(words[i-2])) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // vouched scans for an origin.
@@ -168,7 +184,7 @@ func (m *model) vouched(tool, lit, collection string, target bool) bool {
 	if mEmpty(lit) {
 		return false
 	}
-	if m.typedFor(tool, lit) {
+	if m.typedFor(tool, lit, collection) {
 		return true
 	}
 	for _, f := range m.facts {
@@ -273,7 +289,7 @@ func (m *model) decide(tool string, args []mArg) (code writ.Code, pointers []str
 	for _, a := range args {
 		ok := false
 		pointer := tool + "/" + a.name
-		if a.name != "word" && !m.typedFor(tool, a.lit) && len(m.guessed(pointer, wrong)) >= 5 {
+		if a.name != "word" && !m.typedFor(tool, a.lit, a.name) && len(m.guessed(pointer, wrong)) >= 5 {
 			shut = append(shut, "/"+a.name)
 			continue
 		}
@@ -287,7 +303,7 @@ func (m *model) decide(tool string, args []mArg) (code writ.Code, pointers []str
 		}
 		if !ok {
 			pointers = append(pointers, "/"+a.name)
-			if a.name != "word" && !m.typedFor(tool, a.lit) {
+			if a.name != "word" && !m.typedFor(tool, a.lit, a.name) {
 				wrong = append(wrong, mGuess{pointer, a.name, a.lit})
 			}
 		}
@@ -315,7 +331,7 @@ func (m *model) decided(server, tool string, args []mArg, code writ.Code, pointe
 		l := m.label(a.lit)
 		if a.name == "word" && (a.lit == `"alpha"` || a.lit == `"beta77"`) {
 			l = writ.Operator
-		} else if m.typedFor(tool, a.lit) && (a.name != "word" || !act) {
+		} else if m.typedFor(tool, a.lit, a.name) && (a.name != "word" || !act) {
 			l = writ.User
 		} else if act && code == "" {
 			l = writ.System // vouched, of small space or not

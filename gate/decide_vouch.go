@@ -381,6 +381,7 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 	}
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
 	q.Named, q.Ordered, q.Tag = j.setApart(l, q), j.commands(l), l.role == policy.Content && !l.key
+	q.Proper = j.closedCollection(q.Collection) && !s.ledger.LetIn(q.Collection)
 	return s.ledger.Typed(q)
 }
 
@@ -400,7 +401,8 @@ func (j *judge) typedAsWords(l *leaf) bool {
 
 // setApart reports whether the user has to set words apart as a name: they say where
 // something goes, or who reads a free text, and strangers can be called like any words
-// of his sentence.
+// of his sentence. In a closed collection there are none, unless an act of the session let
+// one in: there a proper name within his sentence is what he calls a member.
 func (j *judge) setApart(l *leaf, q provenance.Query) bool {
 	reads := j.composes && (l.role == policy.Target || l.role == policy.Selector)
 	return (q.Target || reads) && j.d.Effect&(policy.Send|policy.Egress|policy.Transfer) != 0

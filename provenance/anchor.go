@@ -373,3 +373,6 @@ func (l *Ledger) Opened(collection string) {
 	l.opened[collection] = true
 	l.taints.changed++
 }
+
+// LetIn reports whether Opened was said of a collection.
+func (l *Ledger) LetIn(collection string) bool { return l.opened[collection] }

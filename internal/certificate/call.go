@@ -54,7 +54,7 @@ type leaf struct {
 
 	contested bool
 	apart     bool               // words have to be set apart as a name
-	proper    bool               // which a capital within a sentence does
+	proper    bool               // which a capital within a sentence does, where strangers are no members
 	called    []provenance.Alias // what else users call it
 	commands  bool               // it is what an act is told to do, which the user must have ordered
 	open      bool               // anyone can have made it appear (R28)
@@ -188,6 +188,7 @@ func (s *Session) read(in Call) (*call, error) {
 		l.Trace = &r.Traces[i]
 		l.contested = l.Contested
 		l.apart = (c.target(l) || l.names() && composes) && !l.key && c.effect&(policy.Send|policy.Egress|policy.Transfer) != 0
+		l.proper = c.closed(l.collection()) && !s.opened[l.collection()]
 		if text, is := l.value.Text(); is && !l.key {
 			l.called = c.Policy.Collections[l.collection()].Called[text]
 		}
