@@ -381,7 +381,8 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 	}
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
 	q.Named, q.Ordered, q.Tag = j.setApart(l, q), j.commands(l), l.role == policy.Content && !l.key
-	q.Proper = j.closedCollection(q.Collection) && !s.ledger.LetIn(q.Collection)
+	name, _ := l.value.Text()
+	q.Proper = j.closedCollection(q.Collection) && !s.ledger.LetIn(q.Collection, name)
 	return s.ledger.Typed(q)
 }
 

@@ -187,12 +187,13 @@ func (s *Session) Decided(d *Decision) {
 			// chose from.
 			for _, o := range d.rules {
 				if o.Collection != "" {
-					s.ledger.Opened(o.Collection)
+					s.ledger.Opened(o.Collection, "")
 				}
 			}
 			for _, a := range d.args {
 				if a.Makes {
-					s.ledger.Opened(a.Collection)
+					name, _ := a.Value.Text()
+					s.ledger.Opened(a.Collection, name)
 				}
 			}
 		}

@@ -368,11 +368,18 @@ func (l *Ledger) standing(o *Observation, c *call, leaf *Leaf) (f flags) {
 
 // Opened says that an act chose from an open collection and answers with members
 // of this one: what is listed of it from now on, and was not known before, is
-// perhaps what a stranger offered (R28).
-func (l *Ledger) Opened(collection string) {
+// perhaps what a stranger offered (R28). name is what the act gave the one member that it
+// made, "" where its answer says which.
+func (l *Ledger) Opened(collection, name string) {
 	l.opened[collection] = true
+	l.letIn[guest{collection, strings.ToLower(name)}] = true
 	l.taints.changed++
 }
 
-// LetIn reports whether Opened was said of a collection.
-func (l *Ledger) LetIn(collection string) bool { return l.opened[collection] }
+// LetIn reports whether an act opened a collection so for a member of this name, or for any.
+func (l *Ledger) LetIn(collection, name string) bool {
+	return l.letIn[guest{collection, ""}] || l.letIn[guest{collection, strings.ToLower(name)}]
+}
+
+// A guest is a member that an act let in, by its name in small letters.
+type guest struct{ collection, name string }

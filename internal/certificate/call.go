@@ -188,8 +188,9 @@ func (s *Session) read(in Call) (*call, error) {
 		l.Trace = &r.Traces[i]
 		l.contested = l.Contested
 		l.apart = (c.target(l) || l.names() && composes) && !l.key && c.effect&(policy.Send|policy.Egress|policy.Transfer) != 0
-		l.proper = c.closed(l.collection()) && !s.opened[l.collection()]
-		if text, is := l.value.Text(); is && !l.key {
+		text, is := l.value.Text()
+		l.proper = c.closed(l.collection()) && !slices.ContainsFunc(s.letIn[l.collection()], func(name string) bool { return name == "" || strings.EqualFold(name, text) })
+		if is && !l.key {
 			l.called = c.Policy.Collections[l.collection()].Called[text]
 		}
 		l.commands = l.role == policy.Query && c.effect&(policy.Write|policy.Delete|policy.Send|policy.Transfer|policy.Auth) != 0

@@ -175,11 +175,14 @@ func (s *Session) send(c *call) {
 			for _, o := range c.contract.Outputs {
 				if o.Collection != "" {
 					s.opened[o.Collection] = true
+					s.letIn[o.Collection] = append(s.letIn[o.Collection], "")
 				}
 			}
 			for _, m := range c.leaves {
 				if m.makes(c) {
 					s.opened[m.collection()] = true
+					name, _ := m.value.Text()
+					s.letIn[m.collection()] = append(s.letIn[m.collection()], name)
 				}
 			}
 		}
