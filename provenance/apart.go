@@ -16,8 +16,8 @@ import (
 // begins as it does then is no name. Brackets set nothing apart. What no word is needs none of it: an address, a
 // link, a path, #general, and where people do not choose the names what has a digit.
 //
-// A capital within a sentence sets a word apart in one place only, where a closed
-// collection was seen to hold it: strangers cannot add to that.
+// A capital within a sentence sets a word apart in one place only, in a closed
+// collection: strangers cannot add to that.
 
 // anyWord reports whether a text of a type is of a form that words of a sentence have.
 func anyWord(t Type, s string) bool {
