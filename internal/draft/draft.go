@@ -218,7 +218,14 @@ func tool(b *strings.Builder, t *gate.Tool) {
 // arguments are those of an act: free text, what the schema lists, and all else whom or
 // what it is for. Each is named, so that what a person allows from now on has its place.
 // In what is shut, for it deletes, pays or says who may do what, nothing is free.
+// Of what makes or says something, what people write as one word is read so, a repository
+// as owner/name, and a number behind what it is of: "issue 12". Not of another act: who
+// names a pull request to have it looked at has not had it merged.
 func arguments(b *strings.Builder, tool []string, shut bool, args []leaf) {
+	posts := !shut && policy.Called(verb(tool), "makes", "says")
+	if posts && hasText(args, "/owner") && hasText(args, "/repo") {
+		b.WriteString("    composites: ['{/owner}/{/repo}']\n")
+	}
 	if len(args) > 0 {
 		b.WriteString("    args:\n")
 	}
@@ -232,9 +239,21 @@ func arguments(b *strings.Builder, tool []string, shut bool, args []leaf) {
 			line = "role: enum"
 		case a.isText(tool, args):
 			line = "role: content, content: open"
+		default:
+			if of := a.numbers(); posts && of != "" {
+				line = "role: target, type: integer, from: [user], words: [" + of + "]"
+			}
 		}
 		fmt.Fprintf(b, "      %s: { %s }\n", scalar(a.pointer), line)
 	}
+}
+
+// verb is the first word of an act's name that says what it does, "" where none does.
+func verb(tool []string) string {
+	if i := slices.IndexFunc(tool, func(w string) bool { return acts(w) != 0 || policy.Called(w, "makes") }); i >= 0 {
+		return tool[i]
+	}
+	return ""
 }
 
 // isText reports whether an argument of an act is what somebody reads, and names
@@ -245,10 +264,7 @@ func (l *leaf) isText(tool []string, args []leaf) bool {
 	if l.kind() != "string" || len(own) == 0 || slices.ContainsFunc(text.NameWords(l.pointer), func(w string) bool { return policy.Called(w, "stop") }) {
 		return false
 	}
-	var verb string
-	if i := slices.IndexFunc(tool, func(w string) bool { return acts(w) != 0 || policy.Called(w, "makes") }); i >= 0 {
-		verb = tool[i]
-	}
+	verb := verb(tool)
 	switch w := own[len(own)-1]; {
 	case policy.Called(verb, "makes"):
 		return policy.Called(w, "text", "said", "title")
@@ -257,6 +273,21 @@ func (l *leaf) isText(tool []string, args []leaf) bool {
 	default:
 		return policy.Called(w, "text") && !slices.Contains(tool, w)
 	}
+}
+
+// hasText reports whether one of the arguments is a text at this place.
+func hasText(args []leaf, at string) bool {
+	return slices.ContainsFunc(args, func(l leaf) bool { return l.pointer == at && l.kind() == "string" })
+}
+
+// numbers are the words behind which people write the number that stands there, for
+// what its name says it numbers: "issue" of issue_number.
+func (l *leaf) numbers() string {
+	w := l.words()
+	if k := l.kind(); k != "integer" && k != "number" || len(w) != 2 || w[1] != "number" || len(w[0]) < 2 {
+		return ""
+	}
+	return string(strictjson.Quote(w[0]))
 }
 
 // isList reports whether a schema lists what can stand there, and neither the name nor

@@ -101,6 +101,39 @@ func TestIdempotent(t *testing.T) {
 	}
 }
 
+// What people write as one word, and the number behind what it is of, are read so of what
+// makes or says something, and of nothing else.
+func TestWritten(t *testing.T) {
+	for _, c := range []struct {
+		tool, properties, composite, words string
+	}{
+		{"add_issue_comment", `"owner":{"type":"string"},"repo":{"type":"string"},"issue_number":{"type":"number"},"body":{"type":"string"}`, "/owner /repo", "issue"},
+		{"create_issue", `"owner":{"type":"string"},"repo":{"type":"string"},"milestoneNumber":{"type":"integer"}`, "/owner /repo", "milestone"},
+		{"create_issue", `"owner":{"type":"string"},"repo_id":{"type":"string"},"number":{"type":"number"}`, "", ""},
+		{"create_issue", `"owner":{"type":"number"},"repo":{"type":"string"},"true_number":{"type":"number"}`, "", "true"},
+		{"create_issue", `"issue_number":{"type":"string"},"first_issue_number":{"type":"number"},"issue_count":{"type":"number"}`, "", ""},
+		{"merge_pull_request", `"owner":{"type":"string"},"repo":{"type":"string"},"pull_number":{"type":"integer"}`, "", ""},
+		{"update_issue", `"owner":{"type":"string"},"repo":{"type":"string"},"issue_number":{"type":"number"}`, "", ""},
+		{"fork_repository", `"owner":{"type":"string"},"repo":{"type":"string"}`, "", ""},
+		{"delete_issue", `"owner":{"type":"string"},"repo":{"type":"string"},"issue_number":{"type":"number"}`, "", ""},
+		{"pay_invoice", `"invoice_number":{"type":"integer"}`, "", ""},
+	} {
+		text, got := drafted(t, fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object","properties":{%s}}}`, c.tool, c.properties))
+		var composite, words []string
+		for _, k := range got.Composites {
+			for _, a := range k.Args {
+				composite = append(composite, a.Source)
+			}
+		}
+		for _, a := range got.Args {
+			words = append(words, a.Words...)
+		}
+		if strings.Join(composite, " ") != c.composite || strings.Join(words, " ") != c.words {
+			t.Errorf("%s: drafted as\n%s", c.tool, text)
+		}
+	}
+}
+
 // What is run waits for a person whatever the user typed: a part of a statement or a
 // command is another one, and a run of his words vouches.
 func TestPrograms(t *testing.T) {
