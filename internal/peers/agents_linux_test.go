@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -278,6 +279,35 @@ func TestAgents(t *testing.T) {
 				t.Errorf("the log: %s", out)
 			}
 		})
+	}
+}
+
+// TestOwnTools: Claude Code's own shell under the hooks that writ connect installs, in the
+// mode in which it asks nobody: a command that reads is run, and one that acts is not.
+func TestOwnTools(t *testing.T) {
+	a := agents[0]
+	program := installed(t, a.client, a.program[runtime.GOARCH])
+	d := dialogueOf(t, "own-tools")
+	m := standIn(t, a.wire, d)
+	h := newHome(t, a.client, m.URL, append(slices.Clone(a.env), "IS_SANDBOX=1"), a.file, a.text) // else root may not
+	write(t, filepath.Join(h.dir, "work", "notes.txt"), "the day's notes")
+	h.says(t, binary, "connect", h.client, "--yes")
+	connected := read(t, h.servers)
+	out, code := run(t, h.command(t, program, "-p", "--permission-mode", "bypassPermissions", "--", d.Prompt), nil)
+	if last := d.Turns[len(d.Turns)-1].Say; code != 0 || !strings.Contains(out, last) {
+		t.Errorf("exit code %d, and it does not end with %q: %s", code, last, out)
+	}
+	if results := m.shown(); len(results) != 2 || !strings.Contains(readable(results[0]), "the day's notes") ||
+		strings.Contains(string(results[0]), a.failed) || !strings.Contains(string(results[1]), a.failed) {
+		t.Errorf("the model was shown %s", results)
+	}
+	if _, err := os.Stat(filepath.Join(h.dir, "work", "made")); !os.IsNotExist(err) {
+		t.Errorf("the command was run: %v", err)
+	}
+	h.disconnect(t, connected)
+	h.empty(t)
+	if out := h.says(t, binary, "audit", "verify"); !strings.Contains(out, "1 refused") {
+		t.Errorf("the log: %s", out)
 	}
 }
 
