@@ -133,6 +133,7 @@ var lattice = []layer{
 	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/rpc"})},
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices", "internal/release"}},
 	{name: "test support: a server that wants a login", packages: []string{"internal/login/standin"}},
+	{name: "test support: a database", packages: []string{"internal/statement/throwaway"}},
 	{name: "test support: a collector", packages: []string{"internal/otlp/standin"}, outside: []string{"go.opentelemetry.io/proto/otlp/...", "google.golang.org/protobuf/..."}},
 	{name: "what contracts are made of", packages: []string{"internal/definitions"}, may: slices.Concat(words, []string{"policy", "gate", "contracts", "internal/mcp/upstream"})},
 	{name: "the servers that misbehave", packages: []string{"internal/hostile/..."}, may: []string{"internal/hostile"}},

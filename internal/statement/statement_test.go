@@ -8,9 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +16,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/writ-project/writ/internal/statement"
+	"github.com/writ-project/writ/internal/statement/throwaway"
 )
 
 var (
@@ -237,7 +235,7 @@ func TestSQLite(t *testing.T) {
 // write, fails none of those that are accepted for writing, and calls no function that
 // may be called volatile, but those that are named here.
 func TestPostgres(t *testing.T) {
-	psql := postgres(t)
+	_, psql := throwaway.Postgres(t)
 	var in bytes.Buffer
 	in.WriteString("SET client_min_messages = error;\n" + schema + `
 CREATE SEQUENCE s;
@@ -298,49 +296,6 @@ END $f$;
 	if bytes.Contains(out, []byte("BAD")) || bytes.Contains(out, []byte("volatile|")) || bytes.Contains(out, []byte("ERROR")) || ran < 150 {
 		t.Errorf("%s", out)
 	}
-}
-
-// postgres is psql to a server of the test's own. Root runs it as somebody else, since
-// PostgreSQL does not run as root.
-func postgres(t *testing.T) *exec.Cmd {
-	t.Helper()
-	bin := os.Getenv("WRIT_POSTGRES_BIN")
-	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin"); bin == "" && len(found) > 0 {
-		bin = found[len(found)-1]
-	}
-	if _, err := os.Stat(filepath.Join(bin, "initdb")); bin == "" || err != nil {
-		t.Skip("needs PostgreSQL: apt-get install postgresql, or WRIT_POSTGRES_BIN=DIR")
-	}
-	// Not t.TempDir: the directory of a socket is short, and somebody else has to reach it.
-	dir, err := os.MkdirTemp("", "pg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	as := func(name string, args ...string) *exec.Cmd {
-		if args = append([]string{filepath.Join(bin, name)}, args...); os.Getuid() == 0 {
-			args = append([]string{"runuser", "-u", "postgres", "--"}, args...)
-		}
-		c := exec.Command(args[0], args[1:]...)
-		c.Dir = dir
-		return c
-	}
-	if os.Getuid() == 0 {
-		if out, err := exec.Command("chown", "postgres", dir).CombinedOutput(); err != nil {
-			t.Skipf("root has no user postgres to run PostgreSQL as: %s", out)
-		}
-	}
-	data := filepath.Join(dir, "data")
-	for _, c := range []*exec.Cmd{
-		as("initdb", "-D", data, "-A", "trust", "-U", "writ", "-E", "UTF8", "--locale=C", "--no-sync"),
-		as("pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", "-k "+dir+" -c listen_addresses='' -c fsync=off", "start"),
-	} {
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", c.Args, err, out)
-		}
-	}
-	t.Cleanup(func() { _ = as("pg_ctl", "-D", data, "-m", "immediate", "stop").Run() })
-	return as("psql", "-X", "-q", "-A", "-t", "-h", dir, "-U", "writ", "-d", "postgres")
 }
 
 // FuzzReads: nothing that is accepted writes, whatever it is made of, and nothing is
