@@ -21,6 +21,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/contracts"
+	"github.com/writ-project/writ/internal/statement/throwaway"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -30,7 +31,8 @@ const serversPage = "../../docs/servers.md"
 // the contract that ships, and for the same server with other definitions, which none
 // fits, the draft alone. A file of testdata/shipped is one server, in front how it is
 // started (NODE_MODULES/… is a script in a directory of WRIT_SERVERS, STUBS/… one beside
-// the file that stands in for the server's API), then steps:
+// the file that stands in for the server's API, $POSTGRES the socket of a PostgreSQL of its
+// own), then steps:
 //
 //	say TEXT          the user says this
 //	pass TOOL JSON    work that he ordered, or a read: it passes, and the server does it
@@ -52,6 +54,9 @@ func TestShipped(t *testing.T) {
 	}
 	if _, err := exec.LookPath("script"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("a person answers at a terminal of his own: needs script (util-linux)")
+	}
+	if peers := os.Getenv("WRIT_PEERS"); peers != "" { // its gopls, and its Node.js, which has an SQLite
+		t.Setenv("PATH", strings.Join([]string{filepath.Join(peers, "bin"), filepath.Dir(node(t)), os.Getenv("PATH")}, ":"))
 	}
 	files, err := filepath.Glob(filepath.Join("testdata", "shipped", "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -177,6 +182,10 @@ func startShipped(t *testing.T, file, modules string, drafted bool) *shipped {
 	}
 	w := &shipped{root: canonicalTemp(t), dir: canonicalTemp(t), state: canonicalTemp(t), files: ar.Files, drafted: drafted}
 	w.vars = strings.NewReplacer("$ROOT", w.root, "STUBS", stubs)
+	if strings.Contains(string(ar.Comment), "$POSTGRES") {
+		socket, _ := throwaway.Postgres(t)
+		w.vars = strings.NewReplacer("$ROOT", w.root, "STUBS", stubs, "$POSTGRES", socket)
+	}
 	var command, env, names []string
 	for _, line := range strings.Split(strings.TrimSpace(string(ar.Comment)), "\n") {
 		word, rest, _ := strings.Cut(line, ": ")
