@@ -123,7 +123,7 @@ func (f *flags) checkLive(c *cobra.Command, out *checked) error {
 		}
 		out.Warnings = append(out.Warnings, w)
 	}
-	for _, line := range failed(g) {
+	for _, line := range o.failed(g) {
 		faults = append(faults, policy.Fault{File: cmp.Or(f.config, f.policy), Message: line})
 	}
 	if len(faults) > 0 {

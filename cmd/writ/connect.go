@@ -209,7 +209,8 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 		}
 	}
 	base := before
-	if moving = w.movable(all); !f.dry && moving.wants(c, move, yes, f.json) { // without those of servers that did not answer
+	moving = w.movable(all) // without those of servers that did not answer
+	if rep.Movable = moving.String(); !f.dry && moving.wants(c, move, yes, f.json) {
 		seal, err := w.sealing(f, moving)
 		if err != nil {
 			return err

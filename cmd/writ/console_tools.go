@@ -61,7 +61,7 @@ func (o *files) shownServers(ctx context.Context, g *gateway.Gateway) ([]console
 	for i := range now.servers {
 		s := at(now.servers[i].Name)
 		if s.Reached = reached(&now.servers[i]); down[s.Name] != nil {
-			s.Fault = cli.OneLine(down[s.Name].Error(), 200) + lastWords(down[s.Name])
+			s.Fault = cli.OneLine(down[s.Name].Error(), 200) + lastWords(down[s.Name], s.Name, now.servers)
 		}
 	}
 	near := nearest(cat)

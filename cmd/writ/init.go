@@ -187,7 +187,7 @@ func published(c *cobra.Command, servers []upstream.Config, theirs string) (_ *g
 	}
 	down = map[string]error{}
 	for n, err := range g.Failed() {
-		down[n] = cli.Fail(cli.ExitIO, "", "server %s cannot be reached: %w%s", n, err, lastWords(err))
+		down[n] = cli.Fail(cli.ExitIO, "", "server %s cannot be reached: %w%s", n, err, lastWords(err, n, servers))
 	}
 	cat, findings := g.Catalogue()
 	for _, fd := range findings {
@@ -198,14 +198,21 @@ func published(c *cobra.Command, servers []upstream.Config, theirs string) (_ *g
 	return cat, down, nil
 }
 
-// lastWords is what a server that ended said last, in one line for a person.
-func lastWords(err error) string {
+// lastWords is what a server of that name that ended said last, in one line for a person,
+// without its credentials: where it is shown may be kept.
+func lastWords(err error, name string, servers []upstream.Config) string {
 	var d *upstream.DiedError
 	if !errors.As(err, &d) {
 		return ""
 	}
 	lines := strings.Split(strings.TrimSpace(string(d.Said)), "\n")
-	if last := cli.OneLine(lines[len(lines)-1], 200); last != "" {
+	last := lines[len(lines)-1]
+	for _, s := range servers {
+		if s.Name == name {
+			last = clients.Without(s.Env, s.Command, last)
+		}
+	}
+	if last = cli.OneLine(last, 200); last != "" {
 		return "; it said: " + last
 	}
 	return ""

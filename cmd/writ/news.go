@@ -114,10 +114,10 @@ func few(names []string, most int) string {
 }
 
 // failed are the servers of a gateway that are not there, a sentence each.
-func failed(g *gateway.Gateway) (lines []string) {
+func (o *files) failed(g *gateway.Gateway) (lines []string) {
 	down := g.Failed()
 	for _, name := range slices.Sorted(maps.Keys(down)) {
-		lines = append(lines, fmt.Sprintf("server %s cannot be reached: %s%s", cli.Printable(name), cli.OneLine(down[name].Error(), 200), lastWords(down[name])))
+		lines = append(lines, fmt.Sprintf("server %s cannot be reached: %s%s", cli.Printable(name), cli.OneLine(down[name].Error(), 200), lastWords(down[name], name, o.servers)))
 	}
 	return lines
 }
@@ -158,7 +158,7 @@ func (o *files) findings(g *gateway.Gateway) (out []gate.Finding) {
 // know of them: who is not there and what it said last, and what does not fit the policy.
 // Of a gateway that shares its client's session with others, the policy is theirs too.
 func (o *files) tell(w io.Writer, g *gateway.Gateway) {
-	for _, line := range failed(g) {
+	for _, line := range o.failed(g) {
 		fmt.Fprintf(w, "writ: %s\n", line)
 	}
 	for _, f := range o.findings(g) {

@@ -215,8 +215,12 @@ func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err erro
 // over stdio, nil where it has others.
 func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s := gatewayStatus{PID: os.Getpid(), Version: readBuildInfo().String(), Config: o.config, UnderWay: g.Acting(), Faults: append([]string{}, failed(g)...), Near: g.Near()}
-		if now, err := o.inForce(r.Context()); err == nil {
+		s := gatewayStatus{PID: os.Getpid(), Version: readBuildInfo().String(), Config: o.config, UnderWay: g.Acting(), Near: g.Near()}
+		now, err := o.inForce(r.Context())
+		if err != nil {
+			now = o
+		}
+		if s.Faults = append([]string{}, now.failed(g)...); err == nil {
 			s.Policy = now.policyFile()
 			s.Differs = now.differs().says
 		}

@@ -69,7 +69,7 @@ func (f *flags) toolLines(ctx context.Context, stderr io.Writer) ([]toolLine, er
 	defer cl.close()
 	if l, here := cl.(*local); here {
 		lines, err := l.tools(ctx)
-		for _, line := range failed(l.g) {
+		for _, line := range l.o.failed(l.g) {
 			fmt.Fprintf(stderr, "writ: %s\n", line)
 		}
 		for _, f := range l.o.findings(l.g) {
@@ -180,7 +180,7 @@ func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) erro
 		return err
 	}
 	if err := g.Failed()[server]; err != nil {
-		return cli.Fail(cli.ExitIO, "writ check", "server %s cannot be reached: %w%s", cli.OneLine(server, 40), err, lastWords(err))
+		return cli.Fail(cli.ExitIO, "writ check", "server %s cannot be reached: %w%s", cli.OneLine(server, 40), err, lastWords(err, server, o.servers))
 	}
 	cat, findings := g.Catalogue()
 	source, err := config.ReadFile(o.file)

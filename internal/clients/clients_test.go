@@ -340,6 +340,29 @@ func TestCredentialArguments(t *testing.T) {
 	}
 }
 
+// TestWithout: what a server wrote is shown without its credentials, and with all else.
+func TestWithout(t *testing.T) {
+	env := map[string]string{"TOKEN": "k-1", "API_KEY": "plainword", "DSN": "postgres://u:hunter22@db/x", "MODE": "quick"}
+	argv := []string{"server", "--password", "swordfish", "--header=Authorization: opensesame", "PORT=8080", "https://h.example/?key=v"}
+	for said, want := range map[string]string{
+		"API_KEY plainword was refused":                         "API_KEY … was refused",
+		"cannot reach postgres://u:hunter22@db/x in quick mode": "cannot reach … in quick mode",
+		"cannot reach postgres://u:hunter22@db/y":               "cannot reach postgres://u:…@db/y",
+		"user swordfish, header opensesame":                     "user …, header …",
+		"401: ghp_0123456789abcdef":                             "401: …",
+		"sent Authorization: Bearer 0123456789abcdef":           "sent Authorization: Bearer …",
+		`{"access_token": "a1b2"}`:                              `{"access_token": "…"}`,
+		"password=pa55":                                         "password=…",
+		"no TOKEN is set, see https://h.example:8080/token":     "no TOKEN is set, see https://h.example:8080/token",
+		"invalid token: expired":                                "invalid token: expired",
+		"npm_config_registry is a task-list of 8080":            "npm_config_registry is a task-list of 8080",
+	} {
+		if got := Without(env, argv, said); got != want {
+			t.Errorf("%s: %s", said, got)
+		}
+	}
+}
+
 // TestPlacesAreProtected: no act writes to a place where a client is found (R34), whatever
 // the system.
 func TestPlacesAreProtected(t *testing.T) {

@@ -45,6 +45,44 @@ func Shown(argv []string) []string {
 	return out
 }
 
+// credentialWord is one in what a program writes: by its form, within an address, or behind
+// a word that says what it is.
+var credentialWord = text.Pattern(`(\b)(?:(?:gh[a-z]_|github_pat_|glpat-|sk-|sk_|pk_|rk_|xox[a-z]-|AKIA|ASIA|ya29\.|eyJ|AIza|pypi-)[A-Za-z0-9_.+/=-]{12,}|(?:npm_|hf_)[A-Za-z0-9]{20,})` +
+	`|(://[^/@\s:]*:)[^/@\s]+(@)` +
+	`|((?i:\bbearer|\bbasic)\s+)[A-Za-z0-9_.~+/=-]{12,}` +
+	`|((?i:token|secret|passw[a-z]*|pwd|api[-_]?key|access[-_]?key|private[-_]?key)["']?\s*[=:]\s*["']?)[^\s"',;}]*[0-9][^\s"',;}]*`)
+
+// Without is what a server of that environment and command wrote, without the values that
+// either gives it as a credential, and without what looks like one. Those of less than
+// four characters stay.
+func Without(env map[string]string, argv []string, said string) string {
+	var values []string
+	add := func(v string) {
+		if len(v) >= 4 {
+			values = append(values, v)
+		}
+	}
+	for name, value := range env {
+		if credentialName().MatchString(name) || credentialText().MatchString(value) {
+			add(value)
+		}
+	}
+	for i, a := range argv {
+		if _, is := credentialAt(argv, i); !is {
+			continue
+		}
+		add(a)
+		for m := given().FindStringSubmatch(a); m != nil; m = given().FindStringSubmatch(m[2]) {
+			add(m[2])
+		}
+	}
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) }) // one may hold another
+	for _, v := range values {
+		said = strings.ReplaceAll(said, v, "…")
+	}
+	return credentialWord().ReplaceAllString(said, "$1$2$4$5…$3")
+}
+
 var (
 	// given is NAME=VALUE, --name=VALUE, or a header; -e KEY=… and -HName:… hold one.
 	given = text.Pattern(`^(-{0,2}[A-Za-z][A-Za-z0-9_.-]*)[ \t]*[=:][ \t]*(.+)$`)
