@@ -75,7 +75,8 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 			o.tell(c.ErrOrStderr(), g)
 		}
 	}()
-	defer func() { cancel(); <-told }()
+	near := tellOfNear(ctx, g.Near, c.ErrOrStderr(), everyMinute(ctx))
+	defer func() { cancel(); <-told; <-near }()
 	options := downstream.StdioOptions{Principal: fmt.Sprintf("local:%d", os.Getuid()), Refused: g.Refused}
 	if o.shares {
 		if options.Session, err = sharedSession(ctx, o.state, g, options.Principal, client.pid); err != nil {

@@ -86,14 +86,47 @@ func (o *files) upkeep(ctx context.Context, g *gateway.Gateway, log *slog.Logger
 
 // warnOfNear says what is nearly used up and was not said since it came to that.
 func (o *files) warnOfNear(g *gateway.Gateway, log *slog.Logger, before map[string]bool) (said map[string]bool) {
-	said = map[string]bool{}
-	for _, n := range append(g.Near(), nearIn(o.state)...) {
-		key := n.What + n.Session
-		if said[key] = true; !before[key] && !n.WasSaid() {
+	fresh, said := newlyNear(append(g.Near(), nearIn(o.state)...), before)
+	for _, n := range fresh {
+		if !n.WasSaid() {
 			log.Warn("nearly used up: "+n.What, "percent", n.Percent, "try", n.Then)
 		}
 	}
 	return said
+}
+
+// newlyNear are those that were not said before, and what has been said with them.
+func newlyNear(near []gateway.Near, before map[string]bool) (fresh []gateway.Near, said map[string]bool) {
+	said = map[string]bool{}
+	for _, n := range near {
+		key := n.What + n.Session
+		if said[key] = true; !before[key] {
+			fresh = append(fresh, n)
+		}
+	}
+	return fresh, said
+}
+
+// tellOfNear says to whoever reads what a client's gateway writes, whose log has faults
+// alone, what of it is nearly used up. ended is closed once it has ended, after ctx.
+func tellOfNear(ctx context.Context, near func() []gateway.Near, w io.Writer, ticks <-chan time.Time) (ended <-chan struct{}) {
+	done, said := make(chan struct{}), map[string]bool{}
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks:
+				var fresh []gateway.Near
+				fresh, said = newlyNear(near(), said)
+				for _, n := range fresh {
+					fmt.Fprintf(w, "writ: nearly used up: %s, %d %%; %s\n", n.What, n.Percent, n.Then)
+				}
+			}
+		}
+	}()
+	return done
 }
 
 // stateSize is what a state directory takes.

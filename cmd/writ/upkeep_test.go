@@ -19,6 +19,25 @@ import (
 	"github.com/writ-project/writ/internal/store/sqlite"
 )
 
+// TestTellOfNear: a client's gateway says what of it is nearly used up, once, and anew where
+// it was not so meanwhile.
+func TestTellOfNear(t *testing.T) {
+	full := gateway.Near{What: "a session's evidence", Session: "s_a", Percent: 81, Then: "begin a new session"}
+	ticks, near := make(chan time.Time), make(chan []gateway.Near)
+	ctx, cancel := context.WithCancel(t.Context())
+	var said bytes.Buffer
+	ended := tellOfNear(ctx, func() []gateway.Near { return <-near }, &said, ticks)
+	for _, n := range [][]gateway.Near{nil, {full}, {full}, nil, {full}} {
+		ticks <- time.Time{}
+		near <- n
+	}
+	cancel()
+	<-ended
+	if line := "writ: nearly used up: a session's evidence, 81 %; begin a new session\n"; said.String() != line+line {
+		t.Errorf("%s", &said)
+	}
+}
+
 // TestNear: what of a state directory is nearly used up is said once, and anew where it
 // was not so meanwhile.
 func TestNear(t *testing.T) {
