@@ -1,0 +1,68 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestConnectAsks: a person at a terminal is offered to have credentials sealed, is shown
+// the change and asked for it, and nothing is written without his yes to that. A yes to
+// the one is none to the other.
+func TestConnectAsks(t *testing.T) {
+	const was = `{ "mcpServers": { "tickets": { "command": "writ", "args": ["example-server"], "env": { "TOKEN": "k-0123" } } } }`
+	for _, c := range []struct {
+		seal, write string
+		sealed      bool
+		code        int
+	}{
+		{"y", "n", false, 77},
+		{"n", "y", false, 0},
+		{"y", "y", true, 0},
+	} {
+		t.Run(c.seal+c.write, func(t *testing.T) {
+			home := ownState(t)
+			file := filepath.Join(home, ".cursor", "mcp.json")
+			must(os.Mkdir(filepath.Dir(file), 0o700))
+			must(os.WriteFile(file, []byte(was), 0o600))
+			read := func() string {
+				b, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(b)
+			}
+			env := []string{"HOME=" + home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_STATE_HOME="}
+			s := onTerminal(t, "", env, "connect", "cursor")
+			s.expect(`TOKEN of tickets\.(?s:.*)Seal them(?s:.*)\[y/N\] $`)
+			s.press(c.seal + enter)
+			s.expect(`--- mcp\.json(?s:.*)"--only", "tickets"(?s:.*)Write this\? \[y/N\] $`)
+			if read() != was {
+				t.Error("it was written before anybody said yes")
+			}
+			s.press(c.write + enter)
+			if code := s.exits(); code != c.code || strings.Contains(s.all(), "k-0123") {
+				t.Fatalf("exit code %d", code)
+			}
+			now := read()
+			if c.code != 0 {
+				if now != was {
+					t.Errorf("after a no it is\n%s", now)
+				}
+				return
+			}
+			if strings.Contains(now, "k-0123") == c.sealed || strings.Contains(now, "writ-sealed:") != c.sealed {
+				t.Errorf("it is\n%s", now)
+			}
+			s = onTerminal(t, "", env, "disconnect", "cursor")
+			s.expect(`"example-server"(?s:.*)Write this\? \[y/N\] $`)
+			s.press("y" + enter)
+			if code := s.exits(); code != 0 || read() != was {
+				t.Errorf("exit code %d; put back it is\n%s", code, read())
+			}
+		})
+	}
+}
