@@ -3,6 +3,7 @@ package peers
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -307,6 +308,74 @@ func TestOwnTools(t *testing.T) {
 	h.disconnect(t, connected)
 	h.empty(t)
 	if out := h.says(t, binary, "audit", "verify"); !strings.Contains(out, "1 refused") {
+		t.Errorf("the log: %s", out)
+	}
+}
+
+// TestOwnWords: what is typed into Claude Code at a terminal is its user's, by the hooks:
+// the command that he says to run is run, in the mode in which nobody is asked, and one
+// that he did not is not.
+func TestOwnWords(t *testing.T) {
+	a := agents[0]
+	program := installed(t, a.client, a.program[runtime.GOARCH])
+	script, err := exec.LookPath("script")
+	if err != nil {
+		t.Skip("needs script, which gives a person a terminal")
+	}
+	d := dialogueOf(t, "own-words")
+	m := standIn(t, a.wire, d)
+	h := newHome(t, a.client, m.URL, append(slices.Clone(a.env), "IS_SANDBOX=1", "TERM=xterm"), a.file, a.text)
+	b, err := json.Marshal(j{"hasCompletedOnboarding": true, "bypassPermissionsModeAccepted": true, "customApiKeyResponses": j{"approved": []string{"none"}},
+		"projects":   j{filepath.Join(h.dir, "work"): j{"hasTrustDialogAccepted": true}},
+		"mcpServers": j{"example": j{"command": binary, "args": []string{"example-server"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.was = b
+	write(t, h.servers, string(b))
+	h.says(t, binary, "connect", h.client, "--yes")
+
+	cmd := h.command(t, script, "-qfec", "stty rows 40 cols 120; exec '"+program+"' --permission-mode bypassPermissions", "/dev/null")
+	keys, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	shows := func(what string) { // anew
+		t.Helper()
+		for all, buf := []byte(nil), make([]byte, 1<<16); !bytes.Contains(all, []byte(what)); {
+			n, err := screen.Read(buf)
+			if all = append(all, buf[:n]...); err != nil {
+				t.Fatalf("it does not show %q: %q", what, all)
+			}
+		}
+	}
+	shows("❯")
+	io.WriteString(keys, d.Prompt)
+	shows("made`")
+	io.WriteString(keys, "\r")
+	shows(d.Turns[len(d.Turns)-1].Say)
+	io.WriteString(keys, "\x03")
+	shows("again")
+	io.WriteString(keys, "\x03")
+	_, _ = io.Copy(io.Discard, screen)
+	_ = cmd.Wait()
+	if results := m.shown(); len(results) != 2 || !strings.Contains(string(results[0]), a.failed) || strings.Contains(string(results[1]), a.failed) {
+		t.Errorf("the model was shown %s", results)
+	}
+	for name, want := range map[string]bool{"other": false, "made": true} {
+		if _, err := os.Stat(filepath.Join(h.dir, "work", name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	h.empty(t)
+	if out := h.says(t, binary, "audit", "verify"); !strings.Contains(out, "1 accepted, 1 refused") {
 		t.Errorf("the log: %s", out)
 	}
 }
