@@ -373,7 +373,10 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
 		Snapshots: statedir.Snapshots(o.state),
 		Screen:    o.screen, Version: readBuildInfo().Version, Log: log,
-		Approve:    o.approve,
+		Approve: o.approve,
+		Ended: func(s upstream.Config, died *upstream.DiedError) {
+			fmt.Fprintf(stderr, "writ: server %s ended, and is started again%s\n", s.Name, lastWords(died, s.Name, []upstream.Config{s}))
+		},
 		Credential: func(server, url string) upstream.Credential { return o.logins.Source(server, url) },
 	}
 	if o.host != nil {

@@ -50,6 +50,9 @@ type Options struct {
 	Servers    []upstream.Config
 	// Credential returns what signs the requests to a hosted server in; nil for none.
 	Credential func(server, url string) upstream.Credential
+	// Ended is told that the process of a server ended while it was in use, and what that
+	// said last; nil for nobody. It must not wait.
+	Ended func(server upstream.Config, died *upstream.DiedError)
 	// Tools are those the program runs itself, when it calls Gateway.Call. Their
 	// servers are names and nothing else, and none of Servers.
 	Tools []gate.Definition
@@ -121,6 +124,7 @@ type Gateway struct {
 	disk       disk
 	version    string
 	credential func(server, url string) upstream.Credential
+	ended      func(server upstream.Config, died *upstream.DiedError)
 	policyFile string
 
 	reloading sync.Mutex      // one reload at a time, and none once it ends
@@ -135,7 +139,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
-	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version, credential: o.Credential, policyFile: o.PolicyFile,
+	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version, credential: o.Credential, ended: o.Ended, policyFile: o.PolicyFile,
 		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.events.otlp = o.OTLP
 	g.rules = newRules(o, g.events, func() {

@@ -137,14 +137,6 @@ func (ru *rules) rebuild(ctx context.Context) {
 		ru.events.log.Error("the catalogue could not be written: every tool stays closed", "error", err)
 		return
 	}
-	for i := range findings {
-		f := &findings[i]
-		if before, bare, ok := strings.Cut(f.Hint, "writ tools approve "); ok && ru.approve != nil {
-			if f.Hint = ru.approve(bare); f.Hint != "" {
-				f.Hint = before + f.Hint
-			}
-		}
-	}
 	ru.mu.Lock()
 	ru.inForce, ru.findings = next, findings
 	close(ru.replaced)
@@ -283,6 +275,14 @@ func (ru *rules) join(ctx context.Context, next, old *ruleset) ([]gate.Finding, 
 		known = old.catalogue
 	}
 	next.catalogue, findings = known.Renewed(next.definitions, next.policy)
+	for i := range findings {
+		f := &findings[i]
+		if before, bare, ok := strings.Cut(f.Hint, "writ tools approve "); ok && ru.approve != nil {
+			if f.Hint = ru.approve(bare); f.Hint != "" {
+				f.Hint = before + f.Hint
+			}
+		}
+	}
 	source, err := ru.store.PutBlob(ctx, next.policy.Source)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,11 @@ func (g *Gateway) newServer(c upstream.Config) *server {
 	s.conn = upstream.New(c, upstream.Callbacks{
 		ListChanged: func(kind string) { g.listChanged(s, kind) },
 		Notify:      func(method string, params []byte, owner string) { g.notified(s, method, params, owner) },
-		Event:       func(e upstream.Event) { g.events.ofServer(s.name, e) },
+		Event: func(e upstream.Event) {
+			if g.events.ofServer(s.name, e); e.Kind == upstream.ConnectionLost && c.URL == "" && g.ended != nil {
+				g.ended(s.config, &upstream.DiedError{Said: s.conn.Said()})
+			}
+		},
 	}, nil)
 	return s
 }

@@ -19,8 +19,8 @@ var legacyVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11
 // LatestLegacy is the version Writ opens the legacy wire with.
 const LatestLegacy = "2025-11-25"
 
-// DiedError is that a server ended before it was ready. Its text has no word of the
-// server's.
+// DiedError is that the process of a server ended. Its text has no word of the server's,
+// and is of one that was not ready yet.
 type DiedError struct {
 	// Said is the end of what it wrote to its standard error, up to 64 KiB, for a person
 	// who asks: it can hold secrets and control characters.

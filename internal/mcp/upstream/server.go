@@ -40,6 +40,7 @@ type Server struct {
 	changed chan struct{} // closed and replaced at each change of state
 	owner   string        // of the judged requests so far
 	shared  bool          // they had several
+	said    []byte        // see Said
 }
 
 type state uint8
@@ -119,6 +120,13 @@ func (s *Server) Stderr() []byte {
 	return nil
 }
 
+// Said is Stderr of the child that was lost last, nil where none was.
+func (s *Server) Said() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said
+}
+
 // Down returns why the server is not there, nil while it is, or is started for the first
 // time.
 func (s *Server) Down() error {
@@ -195,12 +203,17 @@ func (s *Server) run() {
 			case <-s.ctx.Done():
 			}
 			err = c.cause()
-			if s.ctx.Err() == nil {
-				s.courier.event(ConnectionLost)
-			}
 			// Calls that come now wait for the first attempt to reconnect.
 			s.set(connecting, nil, Info{}, err)
 			c.close()
+			if l, ok := c.link.(*stdio); ok {
+				s.mu.Lock()
+				s.said = l.proc.stderr.Bytes()
+				s.mu.Unlock()
+			}
+			if s.ctx.Err() == nil {
+				s.courier.event(ConnectionLost)
+			}
 			if s.clock.Now().Sub(since) >= s.limits.RestartMax {
 				delay = 0
 			}
