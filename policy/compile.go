@@ -302,9 +302,9 @@ func DefaultSources(role Role) []Source {
 // maxWords bounds the words of one argument.
 const maxWords = 16
 
-// wordForm is one word as it stands in a sentence, of any length: counted
-// repetition of a class that large is a program of 1.2 MB.
-var wordForm = text.Pattern(`^\pL[\pL\pN_-]*$`)
+// wordForm is one word as it stands in a sentence, or a few with a blank between, of any
+// length: counted repetition of a class that large is a program of 1.2 MB.
+var wordForm = text.Pattern(`^\pL[\pL\pN_-]*(?: [\pL\pN_-]+)*$`)
 
 // words compiles `words:` and `units:`.
 func (r *reader) words(f strictyaml.Words, example string) []string {
@@ -313,7 +313,7 @@ func (r *reader) words(f strictyaml.Words, example string) []string {
 		switch {
 		case w.Node.Kind != strictyaml.Text: // a fault already
 		case utf8.RuneCountInString(w.S) > 32 || !wordForm().MatchString(w.S):
-			r.Fault(w.Node, "a word is letters, digits, - and _, and begins with a letter", example)
+			r.Fault(w.Node, "words are letters, digits, - and _, with one blank between, and begin with a letter", example)
 		case slices.Contains(out, w.S):
 			r.Fault(w.Node, strictyaml.Word(w.S)+" stands twice", "remove one")
 		default:
