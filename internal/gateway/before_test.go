@@ -79,7 +79,7 @@ func TestDecisionRecord(t *testing.T) {
 				}
 				change(&s)
 			}
-			if err := p.Step(ctx, &s.rec, &s.it); err != nil {
+			if err := p.Step(t.Context(), &s.rec, &s.it); err != nil {
 				return err
 			}
 		}
