@@ -121,6 +121,10 @@ func (r *reader) marks(command string, file *syntax.File) {
 			if command[n.Lparen.Offset()+1] == '(' {
 				r.no("it has a loop, a condition or a function") // or is a sum
 			}
+		case *syntax.BinaryCmd:
+			if at := n.OpPos.Offset(); at > 0 && command[at-1] >= utf8.RuneSelf && command[at] == '|' {
+				r.no("a sign of it may be a part of a letter") // where the locale is no UTF-8
+			}
 		}
 		return true
 	})
@@ -213,7 +217,8 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 		r.no("it sets a variable")
 	}
 	var argv []string
-	globs := false
+	var several []bool
+	globs, dash := false, false
 	for i, w := range c.Args {
 		l := literal(w)
 		if !l.known || i == 0 && !bare(w) {
@@ -224,8 +229,8 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 			r.no("a word of it is another to another shell")
 			return
 		}
-		globs = globs || l.globs
-		argv = append(argv, l.text)
+		globs, dash = globs || l.globs, dash || l.dash
+		argv, several = append(argv, l.text), append(several, l.several)
 	}
 	if len(argv) == 0 || !plainName().MatchString(argv[0]) {
 		r.no("it does not call a program by a plain name")
@@ -244,8 +249,10 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 	switch {
 	case p == nil:
 		r.no("a program in it is not known to only read, or not with that subcommand")
-	case globs && (!p.anyFlag || runs[p.name[0]] != nil):
+	case globs && !p.anyFlag || dash && runs[p.name[0]] != nil:
 		r.no("a word of it may stand for a flag")
+	case p.counts(rest, several[len(argv)-len(rest):]):
+		r.no("a word of it may stand for several")
 	case !p.reads(rest):
 		r.no("a program in it has a flag or an argument that is not known to only read")
 	default:
@@ -265,7 +272,10 @@ type said struct {
 	text  string
 	known bool // without running it
 	plain bool // it says the same to every shell
-	globs bool // it may become a word with a "-" in front
+	globs bool // it may become a word with a "-" in front, or is one in braces
+	dash  bool // the same, of braces only where they hold what such a word is made of
+	// several says that it may become more than one word, or another one.
+	several bool
 }
 
 func literal(w *syntax.Word) said {
@@ -292,6 +302,7 @@ func literal(w *syntax.Word) said {
 			t := p.Value
 			s.plain = s.plain && plainText(t, i == 0) && !(t == "~" && len(parts) > 1)
 			bare.WriteString(t)
+			s.several = s.several || strings.ContainsAny(t, "*?[#^")
 			if i == 0 && t != "" && strings.ContainsRune("*?[", rune(t[0])) {
 				s.globs = true
 			}
@@ -331,7 +342,8 @@ func literal(w *syntax.Word) said {
 		}
 	}
 	braces, plain := braced(bare.String())
-	s.text, s.globs, s.plain = b.String(), s.globs || braces, s.plain && plain
+	s.dash = s.globs || braces && (strings.ContainsAny(bare.String(), "-*?[") || strings.Contains(bare.String(), ".."))
+	s.text, s.globs, s.several, s.plain = b.String(), s.globs || braces, s.several || braces, s.plain && plain
 	return s
 }
 
@@ -362,6 +374,9 @@ func plainText(t string, first bool) bool {
 		case c == 0x85 || c == 0xA0:
 			return false // blanks of a locale, byte by byte
 		case c == '\\':
+			if endsLetter(t, i) {
+				return false
+			}
 			if i++; i == len(t) || t[i] <= ' ' && t[i] != ' ' || t[i] > '~' || isWord(t[i]) {
 				return false
 			}
@@ -376,16 +391,23 @@ func plainText(t string, first bool) bool {
 	return true
 }
 
+// endsLetter reports whether a sign stands behind a byte with which it is one letter to a
+// shell whose locale is no UTF-8: of GBK, Big5 and Shift JIS the second byte may be "\".
+func endsLetter(t string, i int) bool { return i > 0 && t[i-1] >= utf8.RuneSelf }
+
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
 // plainDollars reports whether every shell passes the dollar signs of a text between
-// double quotation marks on. last says that it reaches to the closing one.
+// double quotation marks on, and takes the same ones for such. last says that it reaches to the closing one.
 func plainDollars(t string, last bool) bool {
 	for i := 0; i < len(t); i++ {
 		switch t[i] {
 		case '\\':
+			if endsLetter(t, i) {
+				return false
+			}
 			i++
 		case '$':
 			if i+1 < len(t) && !strings.ContainsRune(" |)/", rune(t[i+1])) || i+1 == len(t) && !last {
@@ -544,6 +566,16 @@ func find(argv []string) (found *program, rest []string) {
 	return found, rest
 }
 
+// counts reports whether a word that may stand for several is one whose number or place
+// says what the program does with it.
+func (p *program) counts(args []string, several []bool) bool {
+	if !slices.Contains(several, true) {
+		return false
+	}
+	first := slices.IndexFunc(args, func(a string) bool { return len(a) < 2 || a[0] != '-' })
+	return p.most >= 0 || p.first != nil && first >= 0 && several[first]
+}
+
 // reads reports whether the program only reads with these arguments. The value of a flag
 // that stands in a word of its own is none that could be a flag, should the program not
 // take it for the value.
@@ -607,14 +639,16 @@ func (p *program) reads(args []string) bool {
 }
 
 // runs are the arguments by which a program that is known to read has another one run,
-// wherever they stand: what git takes from a signature is gpg's to say, and ugrep, which
-// some call grep, filters and pages.
+// wherever they stand: what git takes from a signature is gpg's to say; ugrep and ripgrep,
+// which some call grep, filter and page; and bat, which some call cat, pages and keeps a
+// configuration.
 var runs = map[string]func() *regexp.Regexp{
 	"git":  text.Pattern(`%[-+ ]?G|%\(\*?signature| --sort[= ]\S*signature`),
 	"grep": ugrep, "egrep": ugrep, "fgrep": ugrep,
+	"cat": text.Pattern(` --(pager|generate)| cache( |$)`),
 }
 
-var ugrep = text.Pattern(` --(filter|pager|view|config|save-config)| ---| -[0-9A-Za-z]*Q`)
+var ugrep = text.Pattern(` --(filter|pre|hostname-bin|pager|view|config|save-config)| ---| -[0-9A-Za-z]*Q`)
 
 // letters reports whether a word of one-letter flags only reads.
 func (p *program) letters(a string, value func() bool) bool {
