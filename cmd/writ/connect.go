@@ -156,6 +156,9 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 	for i := range all {
 		s := &all[i]
 		line := connectServer{Name: s.Name, Left: s.Left, Connected: s.Ours}
+		if s.Ours && !w.rec.wrote(s) {
+			line.Left = strange // whoever wrote it there says which policy it runs by
+		}
 		line.Stay = unsealed(s)
 		_, line.Args = s.Credentials()
 		if s.Left == "" {

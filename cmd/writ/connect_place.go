@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/internal/cli"
@@ -42,6 +43,15 @@ type connected struct {
 	Hooks   *connectedHooks   `json:"hooks,omitempty"`
 	State   string            `json:"state,omitempty"` // beside whose logins' key is that of what was sealed
 }
+
+// wrote reports whether a server's command is one that writ connect wrote.
+func (rec *connected) wrote(s *clients.Server) bool {
+	return rec != nil && slices.ContainsFunc(rec.Undo, func(u clients.Undo) bool { return u.Name == s.Name && slices.Equal(u.Ours, s.Command) })
+}
+
+// strange is what a server that runs through Writ is left alone for, where nobody knows by
+// whose policy it does.
+const strange = "it starts Writ, not by writ connect, or changed since"
 
 func (p *place) config() string     { return filepath.Join(p.dir, "writ.yaml") }
 func (p *place) policy() string     { return filepath.Join(p.dir, "policy.yaml") }

@@ -437,19 +437,17 @@ func (p *place) status() clientStatus {
 	}
 	for _, v := range all {
 		line := connectServer{Name: v.Name, Connected: v.Ours, Left: v.Left}
-		var undo *clients.Undo
+		connected := false
 		if rec != nil {
 			line.Server = rec.Servers[v.Name]
-			if i := slices.IndexFunc(rec.Undo, func(u clients.Undo) bool { return u.Name == v.Name }); i >= 0 {
-				undo = &rec.Undo[i]
-			}
+			connected = slices.ContainsFunc(rec.Undo, func(u clients.Undo) bool { return u.Name == v.Name })
 		}
 		switch {
-		case v.Ours && undo != nil && slices.Equal(undo.Ours, v.Command):
+		case v.Ours && rec.wrote(&v):
 			line.Left = ""
 		case v.Ours:
-			line.Left = "not by writ connect, or changed since"
-		case undo != nil:
+			line.Left = strange
+		case connected:
 			line.Left = "it was connected, and its command was changed since"
 		}
 		s.Servers = append(s.Servers, line)

@@ -169,8 +169,11 @@ func (s *Server) judge() {
 func isOurs(argv []string) bool {
 	// A path of Windows is one on every system: the file may have come from there.
 	base := filepath.Base(strings.ReplaceAll(argv[0], `\`, "/"))
-	return len(argv) > 1 && argv[1] == "run" && strings.HasPrefix(base, "writ")
+	return len(argv) > 1 && argv[1] == "run" && ourName().MatchString(base)
 }
+
+// ourName is this program as somebody may have called a file of it: "writ-1.2", no "writer".
+var ourName = text.Pattern(`^writ(?:[^A-Za-z].*)?$`)
 
 // An edit replaces a part of a file.
 type edit struct {
