@@ -9,6 +9,7 @@ import (
 
 	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
+	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -21,7 +22,7 @@ func TestServerText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &wiring{place: &place{dir: dir}}
 		w.begin()
-		names := rapid.SliceOfNDistinct(rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-zA-Z _-]{0,40}`), rapid.Just(policy.OwnServer)), 1, 6, rapid.ID).Draw(t, "names")
+		names := rapid.SliceOfNDistinct(rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-zA-Z _-]{0,40}`), rapid.SampledFrom([]string{policy.OwnServer, "claude-code", "host"})), 1, 6, rapid.ID).Draw(t, "names")
 		seen := map[string]bool{}
 		text := "policy: policy.yaml\nservers:\n"
 		plain := true
@@ -33,7 +34,7 @@ func TestServerText(t *testing.T) {
 				plain = plain && !strings.ContainsAny(s.URL, "#%^")
 			}
 			name, why := w.add(s)
-			if why != "" || seen[name] || !config.ServerName().MatchString(name) || name == policy.OwnServer {
+			if why != "" || seen[name] || !config.ServerName().MatchString(name) || name == policy.OwnServer || hook.Named(name) != nil {
 				t.Fatalf("%q is called %q: %s", n, name, why)
 			}
 			seen[name] = true

@@ -15,6 +15,7 @@ import (
 	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/draft"
+	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
@@ -86,8 +87,8 @@ var notInName = text.Pattern(`[^a-z0-9]+`)
 // serverName is what a policy calls a server that a client calls name.
 func serverName(name string) string {
 	n := strings.Trim(notInName().ReplaceAllString(strings.ToLower(name), "-"), "-")
-	n = strings.Trim(n[:min(len(n), 24)], "-") // a number may follow
-	if n = cmp.Or(n, "server"); n == policy.OwnServer {
+	n = strings.Trim(n[:min(len(n), 24)], "-")                                  // a number may follow
+	if n = cmp.Or(n, "server"); n == policy.OwnServer || hook.Named(n) != nil { // a host's own tools are called so
 		n += "-client"
 	}
 	return n
