@@ -25,7 +25,8 @@ type Options struct {
 	Client, Secret string
 	// Port is where the browser comes back to on 127.0.0.1, 0 for any.
 	Port int
-	// Visit is told the page to sign in at, once: an https URL, or one of this machine.
+	// Visit is told the page to sign in at, once: an https URL, or, of a server of this
+	// machine, one of this machine.
 	Visit func(page string)
 }
 
@@ -54,7 +55,7 @@ func (s *Store) Login(ctx context.Context, server, at string, o Options) error {
 	cfg := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: back, Client: client(at), RequestRefreshToken: true, AcceptUnadvertisedIss: true,
 		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-			return visit(ctx, l, args.URL, o.Visit)
+			return visit(ctx, l, args.URL, here(u.Hostname()), o.Visit)
 		},
 		NewTokenSource: func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 			if !strings.EqualFold(t.Type(), "bearer") {
@@ -133,10 +134,12 @@ func knock(ctx context.Context, c *http.Client, at string) (*http.Request, *http
 	return nil, nil, fmt.Errorf("the server answered HTTP %d", resp.StatusCode)
 }
 
-// visit sends the person to a page and waits for the browser to come back.
-func visit(ctx context.Context, l net.Listener, page string, show func(string)) (*auth.AuthorizationResult, error) {
+// visit sends the person to a page and waits for the browser to come back. local says that
+// the server is on this machine: no other names a page of this machine's, where his browser
+// may be somebody to whatever listens.
+func visit(ctx context.Context, l net.Listener, page string, local bool, show func(string)) (*auth.AuthorizationResult, error) {
 	u, err := url.Parse(page)
-	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && here(u.Hostname())) || u.User != nil {
+	if err != nil || u.User != nil || here(u.Hostname()) && !local || u.Scheme != "https" && !(u.Scheme == "http" && here(u.Hostname())) {
 		return nil, errAway{"the page to sign in at is no https page"}
 	}
 	state := u.Query().Get("state")

@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -178,6 +179,29 @@ func TestNoLogin(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestVisit: which pages a person is sent to.
+func TestVisit(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for page, want := range map[string][2]bool{ // of a server elsewhere, of one of this machine
+		"https://as.example/authorize?state=a": {true, true}, "http://as.example/authorize?state=a": {false, false},
+		"http://127.0.0.1:631/jobs?state=a": {false, true}, "http://localhost:8080/?state=a": {false, true}, "https://[::1]/?state=a": {false, true},
+		"https://as.example@127.0.0.1/?state=a": {false, false}, "file:///etc/passwd": {false, false}, "javascript:alert(1)": {false, false},
+	} {
+		for i, local := range []bool{false, true} {
+			ctx, cancel := context.WithCancel(t.Context())
+			sent := false
+			_, _ = visit(ctx, l, page, local, func(string) { sent = true; cancel() })
+			if cancel(); sent != want[i] {
+				t.Errorf("%s, local %v: sent %v", page, local, sent)
+			}
+		}
+	}
 }
 
 func TestPublic(t *testing.T) {
