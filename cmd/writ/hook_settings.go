@@ -60,7 +60,7 @@ func readSettings(path string) clientSettings {
 // the shell before it or the loader before both run another one, or that are the client's
 // own and Writ's.
 var steering = text.Pattern(`^(PATH|HOME|SHELL|ENV|IFS|CDPATH|GLOBIGNORE|PS4|PROMPT_COMMAND|SHELLOPTS|ZDOTDIR|PAGER|EDITOR|VISUAL|MAGIC|TMPDIR|POSIXLY_CORRECT|GREP_OPTIONS|RIPGREP_CONFIG_PATH|GCONV_PATH|LOCPATH|NLSPATH|GLIBC_TUNABLES|GNUPGHOME)$` +
-	`|^(BASH|LD_|DYLD_|GIT_|SSH_|LESS|XDG_|MALLOC_|CLAUDE|WRIT_)`)
+	`|^(BASH|BAT_|LD_|DYLD_|GIT_|SSH_|LESS|XDG_|MALLOC_|CLAUDE|WRIT_)`)
 
 // steered reports whether a directory brings settings with it that say which programs a
 // client's shell runs.

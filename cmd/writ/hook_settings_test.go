@@ -23,7 +23,7 @@ func TestSettings(t *testing.T) {
 	for text, want := range map[string]clientSettings{
 		``: {}, `{}`: {}, `{"disableAllHooks":false,"env":{}}`: {}, `{"env":{"API_URL":"x","NODE_ENV":"test","MY_PATH":"x"}}`: {},
 		`{"disableAllHooks":true}`: {off: true}, `{"disableAllHooks":"yes"}`: {off: true},
-		`{"env":{"PATH":"x"}}`: {steered: true}, `{"env":{"LD_PRELOAD":"x"}}`: {steered: true}, `{"env":{"GIT_EXTERNAL_DIFF":"x"}}`: {steered: true},
+		`{"env":{"PATH":"x"}}`: {steered: true}, `{"env":{"LD_PRELOAD":"x"}}`: {steered: true}, `{"env":{"GIT_EXTERNAL_DIFF":"x"}}`: {steered: true}, `{"env":{"BAT_OPTS":"x"}}`: {steered: true},
 		`{"env":{"BASH_ENV":"x"}}`: {steered: true}, `{"env":{"CLAUDE_CODE_SHELL_PREFIX":"x"}}`: {steered: true}, `{"env":["PATH"]}`: {steered: true},
 		`{"env":{"a":1},"env":{"PATH":"x"}}`: {steered: true}, `{ // words` + "\n}": {steered: true}, `[]`: {steered: true}, strings.Repeat(" ", maxSettings+1): {steered: true},
 	} {

@@ -40,6 +40,7 @@ type Host struct {
 // tool is what a contract does not say of a tool.
 type tool struct {
 	Shell bool     // its argument "command" is a command line
+	How   []string // arguments that say how that is run, and not what or where
 	Drop  []string // arguments that do nothing
 	File  string   // where its result names the file that it read or wrote
 	Edits string   // the argument that names the file it changes
@@ -87,7 +88,7 @@ func (h *Host) Definitions() []gate.Definition { return h.definitions }
 
 // claudeCode are the tools of Claude Code that are judged by a contract of their own.
 var claudeCode = map[string]tool{
-	"Bash":         {Shell: true, Drop: []string{"description", "timeout"}},
+	"Bash":         {Shell: true, Drop: []string{"description", "timeout"}, How: []string{"run_in_background", "dangerouslyDisableSandbox"}},
 	"Monitor":      {Shell: true, Drop: []string{"description", "timeout_ms", "persistent"}},
 	"Read":         {File: "/file/filePath"},
 	"Glob":         {},
@@ -241,12 +242,24 @@ func (h *Host) Call(name string, arguments strictjson.Value, trusted bool) Call 
 		c.Why = NotRead + "there is no command in it"
 	case !r.Reads:
 		c.Why = NotRead + r.Why
+	case !t.onlyCommand(c.Arguments):
+		c.Why = NotRead + "it has an argument that nothing is known of"
 	case r.Place && !trusted:
 		c.Why = NotRead + "what it reads says which programs run, and it does not begin in the directory the client was opened in"
 	default:
 		c.Reads, c.Tool = true, name+Reads
 	}
 	return c
+}
+
+// onlyCommand reports whether nothing but the command says what is run, and where.
+func (t *tool) onlyCommand(arguments strictjson.Value) bool {
+	for name := range arguments.Members() {
+		if name != "command" && !slices.Contains(t.How, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // NotRead begins what is said of a command line that is not known to only read.

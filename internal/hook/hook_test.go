@@ -99,6 +99,8 @@ func TestRoutes(t *testing.T) {
 	}{
 		{"Bash", `{"command":"ls","description":"x","timeout":5}`, false, "Bash_reads", `{"command":"ls"}`, true},
 		{"Bash", `{"command":"ls > x"}`, true, "Bash", `{"command":"ls > x"}`, false},
+		{"Bash", `{"command":"ls","run_in_background":true,"dangerouslyDisableSandbox":false}`, false, "Bash_reads", `{"command":"ls","run_in_background":true,"dangerouslyDisableSandbox":false}`, true},
+		{"Bash", `{"command":"ls","cwd":"/tmp"}`, true, "Bash", `{"command":"ls","cwd":"/tmp"}`, false}, // whatever else it may come to take
 		{"Bash", `{"command":"git status"}`, true, "Bash_reads", `{"command":"git status"}`, true},
 		{"Bash", `{"command":"git status"}`, false, "Bash", `{"command":"git status"}`, false},
 		{"Bash", `{"command":["ls"]}`, true, "Bash", `{"command":["ls"]}`, false},
@@ -155,7 +157,8 @@ func TestSteers(t *testing.T) {
 		"Makefile": true, "/proj/src/GNUmakefile": true, "rules.mk": true, "CMakeLists.txt": true, "package.json": true, "web/package-lock.json": true, "lefthook.yml": true,
 		"conftest.py": true, "tests/conftest.py": true, "pyproject.toml": true, "setup.py": true, "tox.ini": true, "Justfile": true, "Taskfile.yml": true, "build.gradle": true,
 		"build.gradle.kts": true, "Dockerfile": true, "Dockerfile.dev": true, "api.Dockerfile": true, "docker-compose.override.yml": true, "vite.config.ts": true, "jest.setup.js": true,
-		"requirements-dev.txt": true, "go.mod": true, "Cargo.toml": true, "x.csproj": true, `C:\src\Makefile`: true,
+		"requirements-dev.txt": true, "go.mod": true, "Cargo.toml": true, "x.csproj": true, "webpack.config.babel.js": true, "babel.config.json": true, "cdk.json": true, "docs/conf.py": true,
+		"lib/tasks/x.rake": true, "project/plugins.sbt": true, "Procfile.dev": true, "App.xcodeproj/project.pbxproj": true, "gulpfile.esm.js": true, `C:\src\Makefile`: true,
 		"main.go": false, "makefile.md": true, "make.go": false, "package.go": false, "README.md": false, "packages.json": false, "setup.go": false, "config.ts": false,
 		"app.component.ts": false, "build/out.txt": false, "Makefiles/a.txt": false, "test_conftest.py": false, "docker.go": false, "notes.txt": false, "data.json": false,
 	} {

@@ -30,7 +30,10 @@ var steering = func() map[string]bool {
 		gradle.properties gradle-wrapper.properties project.clj deps.edn mix.exs rebar.config composer.json composer.lock package.swift dub.json
 		cpanfile makefile.pl build.pl build.zig stack.yaml cabal.project dune dune-project build workspace build.bazel workspace.bazel module.bazel buck
 		dockerfile containerfile docker-compose.yml docker-compose.yaml compose.yml compose.yaml skaffold.yaml fly.toml flake.nix flake.lock shell.nix default.nix devbox.json
-		devenv.nix mise.toml`) {
+		devenv.nix mise.toml cdk.json firebase.json cypress.json nightwatch.json knexfile.js knexfile.ts ember-cli-build.js setuptests.js setuptests.ts
+		phpunit.xml phpunit.xml.dist phpstan.neon artisan config.ru snakefile build.sc setup.hs premake5.lua xmake.lua conanfile.py vcpkg.json cartfile nuget.config
+		conf.py mkdocs.yml mkdocs.yaml mypy.ini pylintrc ansible.cfg hatch_build.py hatch.toml pdm.toml pixi.toml pyvenv.cfg buf.gen.yaml dvc.yaml helmfile.yaml
+		docker-bake.hcl project.pbxproj`) {
 		m[name] = true
 	}
 	return m
@@ -38,9 +41,9 @@ var steering = func() map[string]bool {
 
 // steeringForm are such files by the form of their names.
 var steeringForm = text.Pattern(`^(?:` +
-	`.+\.(?:mk|mak|cmake|gradle|gradle\.kts|bzl|bazel|gemspec|podspec|cabal|csproj|fsproj|vbproj|vcxproj|sln|props|targets|dockerfile)` +
-	`|(?:dockerfile|containerfile|makefile|(?:docker-)?compose)\..+` +
-	`|.+\.(?:config|conf|setup|workspace)\.[cm]?[jt]sx?` + // vite.config.ts
-	`|(?:gulpfile|gruntfile|jakefile)(?:\.babel)?\.[cm]?[jt]s` +
+	`.+\.(?:mk|mak|cmake|rake|sbt|pth|code-workspace|service|timer|gradle|gradle\.kts|bzl|bazel|gemspec|podspec|cabal|csproj|fsproj|vbproj|vcxproj|sln|props|targets|dockerfile)` +
+	`|(?:dockerfile|containerfile|makefile|procfile|(?:docker-)?compose)\..+` +
+	`|.+\.(?:config|conf|setup|workspace)\.(?:[a-z]+\.)?(?:[cm]?[jt]sx?|json)` + // vite.config.ts, webpack.config.babel.js
+	`|(?:gulpfile|gruntfile|jakefile)(?:\.[a-z]+)?\.(?:[cm]?[jt]s|coffee)` +
 	`|(?:requirements|constraints).*\.(?:txt|in)` +
 	`)$`)
