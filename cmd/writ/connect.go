@@ -193,12 +193,15 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 	if rep.Movable = moving.String(); len(probes) == 0 && w.hooks == nil && !(move && len(moving) > 0) {
 		return unchanged("Nothing to do.")
 	}
-	if p.project && !f.dry {
-		// Whoever wrote the project chose these commands.
+	if (p.project || clients.Named(p.name) == nil) && !f.dry {
+		// Whoever wrote the file chose these commands, and what they are given.
 		for _, s := range probes {
-			fmt.Fprintf(c.ErrOrStderr(), "  %s: %s\n", s.Name, cli.Printable(strings.TrimSpace(strings.Join(clients.Shown(append(slices.Clone(s.Command), s.URL)), " "))))
+			fmt.Fprintf(c.ErrOrStderr(), "  %s: %s", s.Name, cli.Printable(strings.TrimSpace(strings.Join(clients.Shown(append(slices.Clone(s.Command), s.URL)), " "))))
+			given := given(w.servers[s.Name])
+			when(c.ErrOrStderr(), len(given) > 0, "   given %s of your environment", cli.OneLine(strings.Join(given, ", "), 200))
+			fmt.Fprintln(c.ErrOrStderr())
 		}
-		if err := confirm(c, yes, "Start these servers of the project, to read their tools?"); err != nil {
+		if err := confirm(c, yes, "Start these servers of the "+map[bool]string{true: "project", false: "file"}[p.project]+", to read their tools?"); err != nil {
 			return err
 		}
 	}

@@ -134,6 +134,29 @@ func serverText(name string, s *clients.Server) string {
 // reference is a variable as clients write it in an environment.
 var reference = text.Pattern(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\{env:([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
 
+// given are the variables of this environment that a probe of the server gets.
+func given(s *clients.Server) (names []string) {
+	add := func(n string) {
+		if _, set := os.LookupEnv(n); set && !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	values := slices.Collect(maps.Values(s.Env))
+	for _, h := range s.Headers {
+		values = append(values, h.Value)
+	}
+	for _, v := range values {
+		for _, m := range reference().FindAllStringSubmatch(v, -1) {
+			add(cmp.Or(m[1], m[3], m[4]))
+		}
+	}
+	for _, n := range s.Inherit {
+		add(n)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // probe is the server as the client would start it, as far as can be known here.
 func probe(s *clients.Server, name string) upstream.Config {
 	filled := func(v string) string {
