@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -72,5 +73,35 @@ func TestStray(t *testing.T) {
 	}
 	if !strings.HasPrefix(string(b), "exit status 77") || !strings.Contains(string(b), "after the agent's client was started") {
 		t.Errorf("%s", b)
+	}
+}
+
+// TestStrayClient: nor is a client that another one's agent left so on a terminal one that
+// a person types at.
+func TestStrayClient(t *testing.T) {
+	config, state := hosting(t), ownState(t)
+	defer startServer(state, config)() // as the client whose agent that is
+	script := filepath.Join(ownState(t), "events")
+	events := []string{event("UserPromptSubmit", "\"prompt\":\"please run `make all` for me\""), before("1", "Bash", "{\"command\":\"make all\"}", "default")}
+	if err := os.WriteFile(script, []byte(strings.Join(events, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stray := exec.Command("stray", "hook-client", state, config, script)
+	stray.Env = append(os.Environ(), "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR=/proj")
+	stray.ExtraFiles = []*os.File{w}
+	if err := stray.Run(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	b, _ := io.ReadAll(r)
+	if strings.HasPrefix(string(b), "adopted by ") {
+		t.Skipf("what is left here is %s, which is neither the first process nor systemd", b)
+	}
+	if said := string(b); !strings.Contains(said, "is not on record") || !strings.Contains(said, "after the agent's client was started") || !strings.Contains(said, `"ask"`) {
+		t.Error(said)
 	}
 }

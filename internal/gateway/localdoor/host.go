@@ -2,6 +2,7 @@ package localdoor
 
 import (
 	"context"
+	"os"
 	"slices"
 )
 
@@ -22,13 +23,16 @@ func Below(ctx context.Context, client int) error {
 	return nil
 }
 
-// ByHand is an error, ErrKin, unless a client provably has a terminal of its own and
-// descends from none of these: the gateway, and the clients whose agents could have
-// started it.
+// ByHand is an error unless a client provably has a terminal of its own and descends from
+// none of these: the gateway, and the clients whose agents could have started it. It is
+// ErrKin where it does, or cannot be traced, and ErrLoose where it may (see Apart).
 func ByHand(client int, not ...int) error {
 	above, err := ancestry(client)
 	if err != nil || slices.ContainsFunc(above[1:], func(p int) bool { return slices.Contains(not, p) }) {
 		return ErrKin
+	}
+	if slices.ContainsFunc(not, func(p int) bool { return p != os.Getpid() && loose(above, p) }) {
+		return ErrLoose
 	}
 	return nil
 }
