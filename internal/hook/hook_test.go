@@ -158,7 +158,7 @@ func TestSteers(t *testing.T) {
 		"conftest.py": true, "tests/conftest.py": true, "pyproject.toml": true, "setup.py": true, "tox.ini": true, "Justfile": true, "Taskfile.yml": true, "build.gradle": true,
 		"build.gradle.kts": true, "Dockerfile": true, "Dockerfile.dev": true, "api.Dockerfile": true, "docker-compose.override.yml": true, "vite.config.ts": true, "jest.setup.js": true,
 		"requirements-dev.txt": true, "go.mod": true, "Cargo.toml": true, "x.csproj": true, "webpack.config.babel.js": true, "babel.config.json": true, "cdk.json": true, "docs/conf.py": true,
-		"lib/tasks/x.rake": true, "project/plugins.sbt": true, "Procfile.dev": true, "App.xcodeproj/project.pbxproj": true, "gulpfile.esm.js": true, `C:\src\Makefile`: true,
+		"lib/tasks/x.rake": true, "project/plugins.sbt": true, "Procfile.dev": true, "App.xcodeproj/project.pbxproj": true, "gulpfile.esm.js": true, "githooks/post-index-change": true, `C:\src\Makefile`: true,
 		"main.go": false, "makefile.md": true, "make.go": false, "package.go": false, "README.md": false, "packages.json": false, "setup.go": false, "config.ts": false,
 		"app.component.ts": false, "build/out.txt": false, "Makefiles/a.txt": false, "test_conftest.py": false, "docker.go": false, "notes.txt": false, "data.json": false,
 	} {

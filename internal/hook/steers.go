@@ -33,7 +33,9 @@ var steering = func() map[string]bool {
 		devenv.nix mise.toml cdk.json firebase.json cypress.json nightwatch.json knexfile.js knexfile.ts ember-cli-build.js setuptests.js setuptests.ts
 		phpunit.xml phpunit.xml.dist phpstan.neon artisan config.ru snakefile build.sc setup.hs premake5.lua xmake.lua conanfile.py vcpkg.json cartfile nuget.config
 		conf.py mkdocs.yml mkdocs.yaml mypy.ini pylintrc ansible.cfg hatch_build.py hatch.toml pdm.toml pixi.toml pyvenv.cfg buf.gen.yaml dvc.yaml helmfile.yaml
-		docker-bake.hcl project.pbxproj`) {
+		docker-bake.hcl project.pbxproj
+		applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit pre-rebase post-rewrite post-checkout
+		post-merge pre-push pre-receive post-receive post-update reference-transaction push-to-checkout pre-auto-gc fsmonitor-watchman post-index-change`) {
 		m[name] = true
 	}
 	return m
