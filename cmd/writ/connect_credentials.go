@@ -126,7 +126,7 @@ func (w *wiring) sealing(f *flags, m movable) (func(file []byte) ([]byte, error)
 func (p *place) opened(rec *connected, file []byte) ([]byte, error) {
 	var failed error
 	out, err := p.layout.Revalue(file, func(server, variable, value, _ string) (string, bool) {
-		if !login.Sealed(value) {
+		if !login.Sealed(value) || rec.State == "" || rec.Servers[server] == "" { // or looks so, and was not by us
 			return "", false
 		}
 		plain, err := logins(rec.State).OpenText(rec.Servers[server], variable, value)

@@ -139,7 +139,9 @@ func knock(ctx context.Context, c *http.Client, at string) (*http.Request, *http
 // may be somebody to whatever listens.
 func visit(ctx context.Context, l net.Listener, page string, local bool, show func(string)) (*auth.AuthorizationResult, error) {
 	u, err := url.Parse(page)
-	if err != nil || u.User != nil || here(u.Hostname()) && !local || u.Scheme != "https" && !(u.Scheme == "http" && here(u.Hostname())) {
+	// What is no URL to a browser is none to a person, who is shown its host.
+	foreign := func(r rune) bool { return r <= ' ' || r > '~' }
+	if err != nil || u.User != nil || strings.ContainsFunc(u.Host, foreign) || here(u.Hostname()) && !local || u.Scheme != "https" && !(u.Scheme == "http" && here(u.Hostname())) {
 		return nil, errAway{"the page to sign in at is no https page"}
 	}
 	state := u.Query().Get("state")

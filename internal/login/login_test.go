@@ -191,7 +191,8 @@ func TestVisit(t *testing.T) {
 	for page, want := range map[string][2]bool{ // of a server elsewhere, of one of this machine
 		"https://as.example/authorize?state=a": {true, true}, "http://as.example/authorize?state=a": {false, false},
 		"http://127.0.0.1:631/jobs?state=a": {false, true}, "http://localhost:8080/?state=a": {false, true}, "https://[::1]/?state=a": {false, true},
-		"https://as.example@127.0.0.1/?state=a": {false, false}, "file:///etc/passwd": {false, false}, "javascript:alert(1)": {false, false},
+		"https://as.example@127.0.0.1/?state=a": {false, false}, "file:///etc/passwd": {false, false},
+		"https://as\u009b31m.example/?state=a": {false, false}, "https://as%C2%9B31m.example/?state=a": {false, false}, "https://\u202eelpmaxe.sa/?state=a": {false, false}, "javascript:alert(1)": {false, false},
 	} {
 		for i, local := range []bool{false, true} {
 			ctx, cancel := context.WithCancel(t.Context())
