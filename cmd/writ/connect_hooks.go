@@ -21,7 +21,8 @@ import (
 type connectedHooks struct {
 	File  string        `json:"file"`
 	Hooks clients.Hooks `json:"added"`
-	Dir   bool          `json:"dir,omitempty"` // its directory was made for it
+	Dir   bool          `json:"dir,omitempty"`  // its directory was made for it
+	Kept  bool          `json:"kept,omitempty"` // the file was there, though nothing was in it
 }
 
 // hooksChange is a change of that file.
@@ -64,6 +65,7 @@ func (p *place) planHooks(rep *connectReport, self string, state []string) (_ *h
 	if bytes.Equal(h.before, h.after) {
 		return nil, true, nil
 	}
+	h.Kept = h.Hooks.Whole && !h.isNew
 	rep.hooks(h, "+")
 	return h, true, nil
 }
@@ -84,7 +86,7 @@ func (h *hooksChange) write() error {
 			return written(err)
 		}
 		return written(private.WriteOnce(h.File, h.after, 0o600))
-	case len(h.after) == 0 && h.Hooks.Whole: // it was made for them
+	case len(h.after) == 0 && h.Hooks.Whole && !h.Kept: // it was made for them
 		err := os.Remove(h.File)
 		if err == nil && h.Dir {
 			_ = os.Remove(filepath.Dir(h.File)) // which something else may be in by now

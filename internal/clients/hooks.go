@@ -18,9 +18,11 @@ type Hooks struct {
 	Command string      `json:"command"` // as a shell reads it
 	Timeout int         `json:"timeout"` // in seconds
 	// Made are the members that were not there before, the outermost first: "hooks",
-	// "hooks/PreToolUse". Whole says that there was no object at all.
+	// "hooks/PreToolUse". Whole says that there was no object at all, and Blank what there
+	// was instead.
 	Made  []string `json:"made,omitempty"`
 	Whole bool     `json:"whole,omitempty"`
+	Blank string   `json:"blank,omitempty"`
 }
 
 // A HookEvent is one event, and for which tools: "" where it has none.
@@ -47,10 +49,10 @@ func (h *Hooks) entry(e HookEvent) []byte {
 // is there stays, byte for byte, and Remove gives the file back; or there is an error. A
 // file that has them all is returned as it is.
 func (h *Hooks) Add(b []byte) (out []byte, err error) {
-	h.Made, h.Whole = nil, false
+	h.Made, h.Whole, h.Blank = nil, false, ""
 	out = b
 	if len(bytes.TrimSpace(bytes.TrimPrefix(b, mark))) == 0 {
-		h.Whole = true
+		h.Whole, h.Blank = true, string(b)
 		out = []byte("{\n}\n")
 	}
 	for _, e := range h.Events {
@@ -59,7 +61,7 @@ func (h *Hooks) Add(b []byte) (out []byte, err error) {
 		}
 	}
 	back, left, err := h.Remove(out)
-	if err != nil || len(left) > 0 && !bytes.Equal(out, b) || !bytes.Equal(back, b) && !(h.Whole && len(back) == 0) {
+	if err != nil || len(left) > 0 && !bytes.Equal(out, b) || !bytes.Equal(back, b) {
 		if bytes.Equal(out, b) {
 			return b, nil
 		}
@@ -183,7 +185,7 @@ func means(v *hujson.Value, text []byte) bool {
 
 // Remove takes out the hooks that are still as they were added, and what was made for
 // them where nothing else is in it. It names the events whose hook is not there any more.
-// A file that was made for them comes back empty.
+// A file that had nothing in it comes back as it was.
 func (h *Hooks) Remove(b []byte) (out []byte, left []string, err error) {
 	out = b
 	for _, e := range slices.Backward(h.Events) {
@@ -213,7 +215,7 @@ func (h *Hooks) Remove(b []byte) (out []byte, left []string, err error) {
 		out = cut(out, root, indexOf(root.Value.(*hujson.Object), "hooks"))
 	}
 	if h.Whole && string(out) == "{\n}\n" {
-		out = nil
+		out = []byte(h.Blank)
 	}
 	slices.Reverse(left)
 	return out, left, nil
