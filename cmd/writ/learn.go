@@ -19,6 +19,7 @@ import (
 	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/store/sqlite"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -233,7 +234,7 @@ func printUnnamed(w io.Writer, r *learn.Report) {
 	for i := range r.Unnamed {
 		when(w, i == 0, "\nno line can be kept of these before the contract names them otherwise:\n")
 		f := &r.Unnamed[i]
-		fmt.Fprintf(w, "  %s %s (%s): %s\n", cli.OneLine(f.Tool, 100), cli.OneLine(f.Pointer, 200), whyUnnamed[f.Why], cli.OneLine(fed(f), 300))
+		fmt.Fprintf(w, "  %s %s (%s): %s\n", cli.OneLine(f.Tool, 100), text.Name(f.Pointer, 200), whyUnnamed[f.Why], cli.OneLine(fed(f), 300))
 	}
 }
 
@@ -267,11 +268,11 @@ func printField(w io.Writer, f *learn.Field) {
 	if f.Collection != "" {
 		fmt.Fprintf(w, "the collection %s, which the policy leaves open: it would pass with closed: true, which is for what strangers cannot add to\n", cli.OneLine(f.Collection, 80))
 	} else {
-		fmt.Fprintf(w, "%s %s, which is %s as far as the policy says (%s)\n", cli.OneLine(f.Tool, 100), cli.OneLine(f.Pointer, 200), f.Label, guessed[f.Writers])
+		fmt.Fprintf(w, "%s %s, which is %s as far as the policy says (%s)\n", cli.OneLine(f.Tool, 100), text.Name(f.Pointer, 200), f.Label, guessed[f.Writers])
 		when(w, f.InText, "  it stands in a text: who can have the whole text be his, as the content of a file or a page is, writes it too\n")
 	}
 	for _, e := range f.Feeds {
-		fmt.Fprintf(w, "  %s %s came from there %d of %s", cli.OneLine(e.Tool, 100), cli.OneLine(e.Arg, 200), e.Seen, cli.Number(e.Of, "time", "times"))
+		fmt.Fprintf(w, "  %s %s came from there %d of %s", cli.OneLine(e.Tool, 100), text.Name(e.Arg, 200), e.Seen, cli.Number(e.Of, "time", "times"))
 		when(w, e.Values > 1, ", with %d different values", e.Values)
 		when(w, len(e.Also) > 0, "; some stood in %s as well", cli.OneLine(strings.Join(e.Also, ", "), 300))
 		fmt.Fprintln(w)

@@ -137,11 +137,11 @@ func Sentence(g policy.Grown) string {
 			where = " in its text"
 		}
 		who := map[string]string{policy.WritesOurs: "where our own people alone write", policy.WritesServer: "which the server alone gives"}[g.Writes]
-		return text.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + text.OneLine(g.From, 200) + " returned" + where + ", " + who
+		return text.OneLine(g.Tool, 200) + " " + text.Name(g.Arg, 200) + " accepts what " + text.Name(g.From, 200) + " returned" + where + ", " + who
 	case g.From != "":
-		return text.OneLine(g.Tool+" "+g.Arg, 200) + " accepts what " + text.OneLine(g.From, 200) + " returned"
+		return text.OneLine(g.Tool, 200) + " " + text.Name(g.Arg, 200) + " accepts what " + text.Name(g.From, 200) + " returned"
 	}
-	return text.OneLine(g.Tool+" "+g.Arg, 200) + " accepts " + text.OneLine(string(g.Const), 200)
+	return text.OneLine(g.Tool, 200) + " " + text.Name(g.Arg, 200) + " accepts " + text.OneLine(string(g.Const), 200)
 }
 
 // maxLine bounds a line that a choice shows.

@@ -158,23 +158,23 @@ func (q *Shown) Print(w io.Writer, columns int) {
 		theirs("  answered inside the call  ", text.OneLine(q.Answers, maxWhole))
 	}
 	for i, v := range q.Values {
-		at := v.Pointer
+		at := text.Name(v.Pointer, 100)
 		if at == "" {
 			at = "the call as a whole"
 		}
-		theirs("  ", strings.TrimRight(text.OneLine(at, 100)+"  "+text.OneLine(v.Value, 400), " "))
+		theirs("  ", strings.TrimRight(at+"  "+text.OneLine(v.Value, 400), " "))
 		if i >= maxFull {
 			continue // of so many what each is, in the arguments too; the rest in the JSON
 		}
 		for _, s := range v.Seen {
 			place := s.Tool
 			if s.Pointer != "" {
-				place += " " + cmp.Or(s.Inner, s.Pointer)
+				place += " " + text.Name(cmp.Or(s.Inner, s.Pointer), 200)
 			}
 			if s.Inner != "" {
 				place += " in its text"
 			}
-			theirs("      seen in ", text.OneLine(place, 200)+", "+s.Who())
+			theirs("      seen in ", text.OneLine(place, 400)+", "+s.Who())
 		}
 		if len(v.Seen) == 0 && v.Value != "" {
 			theirs("      the model's own words: ", "nothing in this session holds it as a whole")
@@ -206,7 +206,7 @@ const canWrite, canHave = "write ", "have it give one, as by opening a ticket, w
 func WhoCan(lines []policy.Grown) (can []string) {
 	var members []string
 	for _, g := range lines {
-		switch field := canWrite + text.OneLine(g.From, 200); {
+		switch field := canWrite + text.Name(g.From, 200); {
 		case g.Closed != "":
 			members = append(members, text.OneLine(g.Closed, 80))
 		case g.Writes != "" && !slices.Contains(can, field):

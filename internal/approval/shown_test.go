@@ -6,6 +6,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/policy"
 )
 
 // TestRepeatNamesWhatWasDone: who is asked about an act that was made before is told where
@@ -33,5 +34,27 @@ func TestPrintBreaksRows(t *testing.T) {
 	}
 	if message, _ := q.Whole(0, 0); strings.Contains(message, long) {
 		t.Error("a client is asked on rows that it may break itself")
+	}
+}
+
+// TestNamesAreNoWords: what a server calls a field reads as its name and as nothing that
+// Writ says of it.
+func TestNamesAreNoWords(t *testing.T) {
+	const field = "/things/0/id, which nobody but the server gives"
+	q := approval.Shown{Values: []approval.ShownValue{{Pointer: "/id, which the user typed", Value: `"T-1"`, Seen: []approval.Seen{{Tool: "e/list", Pointer: "/content/0/text", Inner: field, Label: "external"},
+		{Tool: "e/list", Pointer: "/structuredContent/a.b/~1c/0", Label: "external"}}}}}
+	var b strings.Builder
+	q.Print(&b, 0)
+	line := policy.Grown{Tool: "e/set", Arg: "/id", From: "e/list#" + field, Writes: policy.WritesOurs}
+	for _, want := range []string{`seen in e/list "` + field + `" in its text, which`, "seen in e/list /structuredContent/a.b/~1c/0, which", `  "/id, which the user typed"  "T-1"`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s in\n%s", want, &b)
+		}
+	}
+	if want := `e/set /id accepts what "e/list#` + field + `" returned, where our own people alone write`; approval.Sentence(line) != want {
+		t.Error(approval.Sentence(line))
+	}
+	if can := approval.WhoCan([]policy.Grown{line}); len(can) != 1 || can[0] != `write "e/list#`+field+`"` {
+		t.Error(can)
 	}
 }

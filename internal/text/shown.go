@@ -37,6 +37,17 @@ func OneLine(s string, limit int) string {
 	return s
 }
 
+// Name is OneLine of what somebody called a thing, between quotation marks where it could
+// read as more than that.
+func Name(s string, limit int) string {
+	if s = OneLine(s, limit); plainName().MatchString(s) {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"`
+}
+
+var plainName = Pattern(`^[A-Za-z0-9_./*~$@:#+-]*…?$`)
+
 var gaps = Pattern(` {9,}`)
 
 // Gaps is a text whose long runs of spaces are told by their length: they leave no room
