@@ -194,9 +194,14 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 		return unchanged("Nothing to do.")
 	}
 	if (p.project || clients.Named(p.name) == nil) && !f.dry {
-		// Whoever wrote the file chose these commands, and what they are given.
+		// Whoever wrote the file chose these commands, and what they are given. Who is asked
+		// sees them whole: what looks like a credential may be anything.
+		show := clients.Shown
+		if _, typed := typist(c.InOrStdin()); typed && !yes {
+			show = slices.Clone[[]string]
+		}
 		for _, s := range probes {
-			fmt.Fprintf(c.ErrOrStderr(), "  %s: %s", s.Name, cli.Printable(strings.TrimSpace(strings.Join(clients.Shown(append(slices.Clone(s.Command), s.URL)), " "))))
+			fmt.Fprintf(c.ErrOrStderr(), "  %s: %s", s.Name, cli.Printable(strings.TrimSpace(strings.Join(show(append(slices.Clone(s.Command), s.URL)), " "))))
 			given := given(w.servers[s.Name])
 			when(c.ErrOrStderr(), len(given) > 0, "   given %s of your environment", cli.OneLine(strings.Join(given, ", "), 200))
 			fmt.Fprintln(c.ErrOrStderr())
