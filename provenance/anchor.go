@@ -36,6 +36,7 @@ type named struct {
 	last  []uint32 // paths that it is the last element of, where it has an extension
 	up    []uint32 // members that were looked up by it
 	short bool     // too short to name anything but where it is a proper name
+	hash  bool     // a # stands before it, which says that it is what people call something (`names`)
 }
 
 // Names returns what the user may have named.
@@ -66,7 +67,8 @@ func (n *Names) read(t *turn, runs int) int {
 	ends = append(ends, len(text))
 	first := 0
 	for i, c := range text {
-		if blank(c) || !wordAt(text, i) {
+		hash := t.own.hash[i]
+		if blank(c) || !hash && !wordAt(text, i) {
 			continue
 		}
 		for first < len(ends) && ends[first] <= i {
@@ -86,8 +88,11 @@ func (n *Names) read(t *turn, runs int) int {
 			at, word := span{i, e}, text[i:e]
 			whole, last := n.l.holding(word)
 			up := n.l.lookups[word]
+			if hash {
+				last, up = nil, nil
+			}
 			if short := !isName(word); len(whole)+len(last)+len(up) > 0 && (!short || shortName(word)) && !t.own.closes(at) && !t.own.cuts(at) {
-				n.said = append(n.said, named{Quote{t.Evidence, i, e}, word, whole, last, up, short})
+				n.said = append(n.said, named{Quote{t.Evidence, i, e}, word, whole, last, up, short, hash})
 			}
 		}
 	}
@@ -131,7 +136,7 @@ func (n *Names) Anchor(q Query) (Quote, bool) { return n.anchor(q, false) }
 // can call it by a word that users say ("please"), and of what is destroyed that is
 // his own loss, of what he is sent it is not. So what any sentence has names only a member of
 // a closed collection, where strangers make none appear: by what the operator says is its name
-// (`names`), and where the user set it apart or wrote it as people write names ("tell Bob"): none that an act may have chosen from an open
+// (`names`), which behind a # it is in any collection, for the server keeps it for one, and where the user set it apart or wrote it as people write names ("tell Bob"): none that an act may have chosen from an open
 // one, and by no word that an act of the session was sent.
 func (n *Names) Chosen(q Query) (Quote, bool) { return n.anchor(q, true) }
 
@@ -152,12 +157,13 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 		}
 		k, _ := n.l.keyOf(Untyped, strictjson.StringOf(said[i].word))
 		a.sent = n.l.made[k]
-		a.ours = closed && !a.sent && (own.properName(at) || own.apart(at, q.words()))
+		a.hash = said[i].hash
+		a.ours = !a.sent && (a.hash || closed && (own.properName(at) || own.apart(at, q.words())))
 		t := Untyped
 		if id, _ := q.Value.Text(); id == said[i].word {
 			t = q.Type
 		}
-		if a.plain = anyWord(t, said[i].word); a.plain && guaranteed && q.Named && !n.l.apart(said[i].at, &q) {
+		if a.plain = anyWord(t, said[i].word); a.plain && guaranteed && q.Named && !a.hash && !n.l.apart(said[i].at, &q) {
 			continue
 		}
 		if a.at = said[i].at; a.names(&said[i]) {
@@ -189,6 +195,7 @@ type anchoring struct {
 	plain      bool            // any sentence has the name looked at: whoever is called so chose it
 	ours       bool            // and it is written as a name, of what strangers add nothing to, and no act called anything so
 	sent       bool            // an act of this session was sent it
+	hash       bool            // of it, what people call the record counts alone
 	at         Quote           // where it stands
 	marks      map[Type]uint32 // of the value asked for
 }
@@ -289,7 +296,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 		least = writ.Operator // which no result has
 	}
 	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || m.collection == "" && f.label >= least && (complete || a.l.searchedFor(f, a.at))
-	anchor = mine && !other && worth && f.node == rec
+	anchor = mine && !other && worth && f.node == rec && (!a.hash || m.calls)
 	return anchor, other
 }
 

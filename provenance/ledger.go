@@ -56,7 +56,7 @@ type Ledger struct {
 	acts     uint64              // acts that were made
 	acted    uint32              // facts that were held when the latest act was made
 	opened   map[string]bool     // closed collections an act put in what it chose from an open one
-	letIn    map[guest]bool     // what it named it there
+	letIn    map[guest]bool      // what it named it there
 	minting  map[fieldOf]bool    // of external fields: whether the server can have given all that was seen there
 	turns    []turn
 	begun    map[string][]int     // turns by what their tokens begin with, and by their typed forms

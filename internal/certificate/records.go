@@ -222,7 +222,11 @@ func (s *Session) creation(c *call, l *leaf, p *place) bool {
 // the user set apart or wrote as a proper name.
 func (s *Session) names(c *call, collection string, of []string, value strictjson.Value, e gate.Ref, guaranteed bool) bool {
 	t, words, ok := s.quote(e)
-	if !ok || collection == "" || !t.token(e.Start, e.End) || t.over(e.Start, e.End) || t.cut(e.Start, e.End) || t.partial(e, of) {
+	if !ok {
+		return false
+	}
+	hash := t.hashed(e) // the record is called so, or not named
+	if collection == "" || !hash && !t.begins(e.Start) || !t.ends(e.End) || t.over(e.Start, e.End) || t.cut(e.Start, e.End) || t.partial(e, of) {
 		return false
 	}
 	closed := c.closed(collection)
@@ -231,10 +235,10 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 	}
 	sent := s.told[words]
 	plain := guaranteed && wordy(provenance.Untyped, strictjson.StringOf(words))
-	any := plain && (sent || !closed || !t.name(e) && !t.apart(e, of))
+	any := plain && (sent || !hash && !(closed && (t.name(e) || t.apart(e, of))))
 	found := false
 	mine := func(p *place) bool { return provenance.Equal(p.typ, value, p.value) }
-	if strings.Contains(strings.Trim(words, "."), ".") {
+	if !hash && strings.Contains(strings.Trim(words, "."), ".") {
 		for _, p := range s.same[baseKey(words)] {
 			if p.member(collection) && !mine(p) {
 				return false
@@ -271,15 +275,20 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 			}
 		}
 		worth := id && !(guaranteed && p.opened && wordy(p.typ, strictjson.StringOf(words))) || p.collection() == "" && p.label >= least && (complete || s.searchedFor(p, t, e))
-		found = found || holds && worth && p.direct(n)
+		found = found || holds && worth && p.direct(n) && (!hash || p.rule != nil && p.rule.Names)
 	}
 	for _, p := range s.lookups[words] {
 		if p.member(collection) && !mine(p) {
 			return false
 		}
-		found = found || p.member(collection) && p.label >= writ.System && !sent && !any && !(plain && p.opened)
+		found = found || !hash && p.member(collection) && p.label >= writ.System && !sent && !any && !(plain && p.opened)
 	}
 	return found
+}
+
+// hashed reports whether a # stands before what a reference quotes.
+func (t *turn) hashed(e gate.Ref) bool {
+	return e.Start > 0 && t.own[e.Start-1] == '#' && t.begins(e.Start-1)
 }
 
 var shortForm = text.Pattern(`^\pL{3}$`)
@@ -374,12 +383,12 @@ func (s *Session) unbound(c *call) *leaf {
 }
 
 // plainly reports whether the words that name a record could be any, and nothing sets
-// them apart: where strangers add nothing, a capital within a sentence does.
+// them apart: a # does, and where strangers add nothing, a capital within a sentence.
 func (s *Session) plainly(c *call, l *leaf, e gate.Ref) bool {
 	t, words, ok := s.quote(e)
 	of := provenance.Untyped
 	if id, isText := l.value.Text(); isText && id == words {
 		of = l.typ()
 	}
-	return ok && wordy(of, strictjson.StringOf(words)) && !t.apart(e, l.words()) && !(c.closed(l.collection()) && t.name(e))
+	return ok && wordy(of, strictjson.StringOf(words)) && !t.hashed(e) && !t.apart(e, l.words()) && !(c.closed(l.collection()) && t.name(e))
 }
