@@ -97,7 +97,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 			o.On = at.Source
 		}
 	}
-	if o.Names = f.Names.Is; o.Names && (o.Collection != "" || o.Label != writ.System || o.Keys) {
+	if o.Names = f.Names.Is; o.Names && (o.Label != writ.System || o.Keys) {
 		r.Fault(f.Names.Node, "names belongs to a value, beside the member of a collection, that the server guarantees (R14)", "label: system")
 	}
 	if f.LookedUp.Given() {

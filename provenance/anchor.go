@@ -125,7 +125,7 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 // in a whole listing: one the server makes of its own (Authoritative) where nobody
 // said what to list, the user's words included, or the twin is just unseen; or in a
 // search for that very name (search.go). What is the model's own names none. A scalar that is a member of another collection
-// names that one. A record with two members of the collection relates them, and
+// names that one, unless the operator says that people call the record so (`names`). A record with two members of the collection relates them, and
 // is neither's. Of a path its last element names it, if it has an extension. A member that
 // was looked up by a name (`looked_up`) has that name too, which no other has, unless an act of
 // the session was sent it: it could be called so first.
@@ -295,7 +295,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	if a.guaranteed && a.plain && !ours {
 		least = writ.Operator // which no result has
 	}
-	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || m.collection == "" && f.label >= least && (complete || a.l.searchedFor(f, a.at))
+	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || (m.collection == "" || m.calls) && f.label >= least && (complete || a.l.searchedFor(f, a.at))
 	anchor = mine && !other && worth && f.node == rec && (!a.hash || m.calls)
 	return anchor, other
 }

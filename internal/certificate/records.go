@@ -274,7 +274,7 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 				least = writ.Operator // which no result has
 			}
 		}
-		worth := id && !(guaranteed && p.opened && wordy(p.typ, strictjson.StringOf(words))) || p.collection() == "" && p.label >= least && (complete || s.searchedFor(p, t, e))
+		worth := id && !(guaranteed && p.opened && wordy(p.typ, strictjson.StringOf(words))) || (p.collection() == "" || p.rule != nil && p.rule.Names) && p.label >= least && (complete || s.searchedFor(p, t, e))
 		found = found || holds && worth && p.direct(n) && (!hash || p.rule != nil && p.rule.Names)
 	}
 	for _, p := range s.lookups[words] {
