@@ -31,6 +31,10 @@ func (j *judge) said(l *leaf) bool {
 			// The operator says that the hour is the agent's where the user named a day alone.
 			// What is of a record has that record's.
 			at, ok = s.ledger.SaidDayOf(l.value)
+			if !ok && l.rule.EndsDay {
+				// It is an end: where he said when it begins and no more, so is how long it takes.
+				at, ok = s.ledger.SaidBeginOf(l.value)
+			}
 			rule, label = "user:day", writ.Model
 		}
 		if ok {

@@ -162,9 +162,36 @@ func (l *Ledger) SaidDayOf(v strictjson.Value) (at []Quote, ok bool) {
 	}
 	last := at[len(at)-1].Evidence
 	day, _, _ := strings.Cut(begin, "T")
-	return at, l.hours[day] < last && !slices.ContainsFunc(l.turns, func(t turn) bool {
-		return t.Evidence > last && (slices.ContainsFunc(t.said.days, calendar.Reading.Hour) || strings.ContainsFunc(t.own.text, unicode.IsNumber))
+	return at, l.hours[day] < last && !l.hourAfter(last)
+}
+
+// hourAfter reports whether a turn behind a place in the session says an hour, or what may be
+// one.
+func (l *Ledger) hourAfter(evidence uint32) bool {
+	return slices.ContainsFunc(l.turns, func(t turn) bool {
+		return t.Evidence > evidence && (slices.ContainsFunc(t.said.days, calendar.Reading.Hour) || strings.ContainsFunc(t.own.text, unicode.IsNumber))
 	})
+}
+
+// SaidBeginOf answers with the one time that the user said, in the latest turn that says
+// any, where a value is a later time of its day, and he said neither an end nor how long.
+func (l *Ledger) SaidBeginOf(v strictjson.Value) (at []Quote, ok bool) {
+	text, _ := v.Text()
+	i := len(l.turns) - 1
+	for i >= 0 && !slices.ContainsFunc(l.turns[i].said.days, calendar.Reading.Hour) {
+		i--
+	}
+	if i < 0 || l.hourAfter(l.turns[i].Evidence) {
+		return nil, false
+	}
+	r, ok := calendar.Only(l.turns[i].said.days)
+	if !ok || !calendar.Later(text, r) {
+		return nil, false
+	}
+	for _, p := range r.At {
+		at = append(at, Quote{l.turns[i].Evidence, p.Start, p.End})
+	}
+	return at, true
 }
 
 // SaidNear reports how a time misses what SaidTime finds: hour, that the user said it and no

@@ -109,6 +109,26 @@ func (r Reading) Equal(as Reading) bool {
 // Hour reports whether a reading says a time of a day, or how long something takes.
 func (r Reading) Hour() bool { return r.Kind == Clock || r.Kind == Instant || r.Kind == Duration }
 
+// Only returns the one time of a day among the readings of a text that says no other, nor one
+// that can mean two, and not how long anything takes.
+func Only(readings []Reading) (only Reading, ok bool) {
+	clocks := 0
+	for _, r := range readings {
+		switch r.Kind {
+		case Duration:
+			return Reading{}, false
+		case Clock:
+			clocks++
+		case Instant:
+			if ok {
+				return Reading{}, false
+			}
+			only, ok = r, true
+		}
+	}
+	return only, ok && clocks <= 1 && len(only.Candidates) == 1
+}
+
 func (p *parser) atom(i int) *node {
 	if !p.words[i].Opens {
 		return nil
@@ -289,4 +309,13 @@ func (c civil) text(kind Kind) string {
 		return date(c.day).Format("2006-01-02T") + clockText(c.second)
 	}
 	return date(c.day).Format("2006-01-02")
+}
+
+// Later reports whether an argument is an instant, without an offset, of the day of the one
+// that a reading has, and behind it.
+func Later(arg string, r Reading) bool {
+	kind, at, zoned := Spelled(arg, time.UTC)
+	_, err := time.Parse("2006-01-02T15:04:05", at)
+	day := len("2006-01-02")
+	return kind == Instant && !zoned && err == nil && at[:day] == r.Candidates[0][:day] && at > r.Candidates[0]
 }

@@ -45,10 +45,14 @@ func (s *Session) saidTime(l *leaf) bool {
 	}
 	if l.Rule == "user:day" {
 		begin, is := calendar.Day(text)
-		if holds || !is || l.rule == nil || !l.rule.AnyHour || s.hourOf(t, begin) {
+		if holds || !is || l.rule == nil || !l.rule.AnyHour {
 			return false
 		}
-		r, holds = calendar.Holds(begin, days, t.at.Location())
+		if r, holds = calendar.Holds(begin, days, t.at.Location()); !holds || s.hourOf(t, begin) {
+			if r, holds = calendar.Only(days); !l.rule.EndsDay || l.Evidence[0].Evidence != t.evidence || !holds || !calendar.Later(text, r) || s.timedAfter(t) {
+				return false
+			}
+		}
 	}
 	if !holds || len(r.At) != len(l.Evidence) {
 		return false
@@ -62,6 +66,14 @@ func (s *Session) saidTime(l *leaf) bool {
 	return true
 }
 
+// timedAfter reports whether a turn behind one says an hour, what may be one, or how long
+// something takes.
+func (s *Session) timedAfter(t *turn) bool {
+	return slices.ContainsFunc(s.turns, func(of turn) bool {
+		return of.evidence > t.evidence && (slices.ContainsFunc(of.days(), calendar.Reading.Hour) || numberForm().MatchString(of.own))
+	})
+}
+
 // hourOf reports whether the user said an hour of a day, whose begin is given, in a turn or
 // together with those before it, or in a turn behind it any hour, what may be one, or how long
 // something takes.
@@ -69,13 +81,13 @@ func (s *Session) hourOf(t *turn, begin string) bool {
 	timed := func(days []calendar.Reading) bool {
 		return slices.ContainsFunc(calendar.Candidates(days, calendar.Instant), func(at string) bool { return at[:10] == begin[:10] })
 	}
-	return slices.ContainsFunc(s.turns, func(of turn) bool {
+	return s.timedAfter(t) || slices.ContainsFunc(s.turns, func(of turn) bool {
 		if of.evidence < t.evidence {
 			return false
 		}
 		own := of.days()
 		_, together, _ := s.joined(&of)
-		return of.evidence > t.evidence && (slices.ContainsFunc(own, calendar.Reading.Hour) || numberForm().MatchString(of.own)) || timed(together) ||
+		return timed(together) ||
 			slices.ContainsFunc(own, func(r calendar.Reading) bool { return r.Kind == calendar.Clock }) && timed(own)
 	})
 }
