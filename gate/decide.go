@@ -52,6 +52,7 @@ type judge struct {
 	mended   bool             // args are not those that came: nulls and defaults are left out, defaults put in
 	less     strictjson.Value // the arguments without what only says a default, where that is judged
 	noTarget bool             // R29: selectors are judged as targets
+	notice   bool             // but for what tells those in a record of its change alone
 	composes bool             // it carries a free text (R14)
 	kept     kept             // a person allowed it from now on
 	lifted   bool             // places that rest on lines do not count (R38): what would pass if these were in force

@@ -68,6 +68,10 @@ func (j *judge) collect() {
 			j.noTarget = false
 		}
 	}
+	j.notice = j.noTarget && !j.strict && j.contract != nil && j.contract.Notice && !slices.ContainsFunc(j.leaves, func(l *leaf) bool {
+		return !l.empty && (l.role == policy.Content || l.role == policy.Query || l.answer || l.key)
+	})
+	j.noTarget = j.noTarget && !j.notice
 }
 
 // demanded reports whether a target is one that every call of the tool has

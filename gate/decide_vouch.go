@@ -150,7 +150,7 @@ func (j *judge) vouch(l *leaf) writ.Reason {
 
 // destroys reports whether a leaf says what a deletion destroys (R9).
 func (j *judge) destroys(l *leaf) bool {
-	return !j.strict && j.d.Effect&policy.Delete != 0 && (l.role == policy.Target || l.role == policy.Selector)
+	return !j.strict && (j.d.Effect&policy.Delete != 0 || j.notice) && (l.role == policy.Target || l.role == policy.Selector)
 }
 
 // anchored is R9: a vouched value says what may be destroyed if the user typed it,
@@ -167,7 +167,7 @@ func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Que
 	case "const", "user", "user:time", "user:day", "user:amount", "user:composite", "user:within", "party", keptCall:
 		return true
 	case "grown", grownOutput: // allowed from now on as a reader, not to be destroyed
-		if j.d.Effect&policy.Delete == 0 {
+		if !j.destroys(l) {
 			return true
 		}
 	}

@@ -123,6 +123,9 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 		}
 	}
 	r.effects(c, key, f)
+	if c.Notice = f.Notice.Is; c.Notice && (c.Effect&Send == 0 || c.Effect&(Write|Delete) == 0 || c.Effect&(Egress|Transfer|Auth) != 0) {
+		r.Fault(f.Notice.Node, "notice is of an act that changes a record, and sends nothing but word of that to those who stand in it (R29)", "effect: [write, send]")
+	}
 	if c.Overrules, _ = pick(r, f.Annotations, map[string]bool{"overruled": true}); c.Overrules && c.Pin == "" {
 		r.Fault(f.Annotations.Node, "annotations: overruled is of a definition that somebody looked at, so it needs a pin", "writ tools approve "+key.Value)
 		c.Overrules = false

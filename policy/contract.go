@@ -309,6 +309,7 @@ type Contract struct {
 	CaseAt       []string // path of the discriminating argument, nil without cases
 	Cases        []Case
 	OutputSchema []byte // operator's schema where the server publishes none
+	Notice       bool   // it sends notice of a change to those in the record, and no text
 	Idempotent   *bool
 	OnceBy       string // the argument that is the server's idempotency key, "" for none
 	Contested    Contested

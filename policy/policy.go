@@ -87,6 +87,9 @@ type toolFile struct {
 	// OutputSchema is a JSON Schema, as YAML or as a text of JSON, where the
 	// server publishes none.
 	OutputSchema strictyaml.Anything `yaml:"output_schema"`
+	// Notice: true says that what the act sends is notice of the change to those who stand in
+	// the record that it changes, and no text of the caller's (R29).
+	Notice strictyaml.Truth `yaml:"notice"`
 	// Idempotent: false says that the same act again needs evidence that came
 	// after it (R23).
 	Idempotent strictyaml.Truth `yaml:"idempotent"`

@@ -123,11 +123,24 @@ func (c *call) implied() bool {
 	if c.effect&(policy.Send|policy.Egress|policy.Transfer) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(c.leaves, func(l *leaf) bool {
-		return l.role == policy.Target && l.plain() && (l.rule != nil || !c.strict) &&
-			(c.method != policy.CallTool || c.schema.Requires(l.path[0]))
+	return !c.notice() && !slices.ContainsFunc(c.leaves, c.demanded)
+}
+
+// demanded reports whether a leaf is a target that every call of the tool has.
+func (c *call) demanded(l *leaf) bool {
+	return l.role == policy.Target && l.plain() && (l.rule != nil || !c.strict) && (c.method != policy.CallTool || c.schema.Requires(l.path[0]))
+}
+
+// notice reports whether the call sends word of a change to those who stand in the record,
+// and no text: then who is named in it is chosen as what is destroyed is.
+func (c *call) notice() bool {
+	return !c.strict && c.contract != nil && c.contract.Notice && c.effect&policy.Send != 0 && !slices.ContainsFunc(c.leaves, func(l *leaf) bool {
+		return c.demanded(l) || !empty(l.value) && (l.role == policy.Content || l.role == policy.Query || l.answer || l.key)
 	})
 }
+
+// destroys reports whether the user has to name the record (R9).
+func (c *call) destroys() bool { return !c.strict && (c.effect&policy.Delete != 0 || c.notice()) }
 
 // composes reports whether the call has a place for free text (R14).
 func (c *call) composes() bool {

@@ -23,7 +23,7 @@ func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 	case "const", "user", "user:time", "user:day", "user:amount", "user:composite", "user:within", "party", keptCall:
 		return true
 	case "grown", grownOutput:
-		if c.effect&policy.Delete == 0 {
+		if !c.destroys() || !l.names() {
 			return true
 		}
 	}

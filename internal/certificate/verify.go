@@ -43,7 +43,7 @@ func (s *Session) verify(c *call) error {
 				return wrong(l, "%s", why)
 			}
 		}
-		if c.effect&policy.Delete != 0 && !c.strict && l.names() && !s.anchored(c, l, false) && l.Rule != "approval" && !c.governed && l.Rule != "protocol" {
+		if c.destroys() && l.names() && !s.anchored(c, l, false) && l.Rule != "approval" && !c.governed && l.Rule != "protocol" {
 			return wrong(l, "the user did not name the record it destroys")
 		}
 	}
