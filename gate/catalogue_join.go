@@ -216,8 +216,12 @@ func opened(rules []policy.ArgRule, path []string) bool {
 }
 
 // unlisted adds the R32 methods contracts name, and reports contracts whose
-// tool the server does not publish.
+// tool the server does not publish: once of a server that publishes none, for it may not run.
 func (m *making) unlisted() {
+	lists, told := map[string]bool{}, map[string]bool{}
+	for _, t := range m.tools {
+		lists[t.Server] = lists[t.Server] || t.Method == policy.CallTool
+	}
 	for _, key := range slices.Sorted(maps.Keys(m.policy.Contracts)) {
 		c := m.policy.Contracts[key]
 		if m.tools[key] != nil {
@@ -231,7 +235,12 @@ func (m *making) unlisted() {
 			m.tools[key] = t
 			continue
 		}
-		if !c.Optional {
+		switch {
+		case c.Optional, told[c.Server]:
+		case !lists[c.Server]:
+			told[c.Server] = true
+			m.findings = append(m.findings, Finding{c.Server, c.Tool, writ.NameUnknown, "the policy has contracts for a server that lists no tool, of which this is the first", "writ check --live says whether it answers", c.Line, c.Col})
+		default:
 			m.findings = append(m.findings, Finding{c.Server, c.Tool, writ.NameUnknown, "the policy has a contract for a tool that no server publishes", "correct the name, or say optional: true", c.Line, c.Col})
 		}
 	}

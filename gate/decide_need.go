@@ -135,6 +135,10 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	}
 	if !l.answer && !l.key && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {
+		case r == writ.ProvenanceSmall, provenance.SmallSpace(l.typ(), l.value) && l.collection() == "": // by itself it says nothing
+			if l.rule != nil && len(l.rule.Words) > 0 {
+				supply += "; the user may type it behind `" + strings.Join(l.rule.Words, "`, `") + "`" // the operator's, of letters and digits
+			}
 		case l.role == policy.TimeRole && j.session() != nil:
 			supply += j.sayTime(l)
 		case j.typedAsWords(l) && j.commands(l):

@@ -115,8 +115,8 @@ type Answer struct {
 //
 // Without a pointer a leaf matches an argument of the same collection, or of
 // the same declared type unless both declare collections and these differ. A
-// value of small space needs a leaf of the same collection, or of the same
-// declared type at a pointer the contract names (R8).
+// value of small space needs a leaf of the same collection, or at a pointer the contract
+// names, of the argument's declared type or of none (R8).
 func (l *Ledger) Find(q Query) Answer {
 	all := l.candidates(q)
 	if len(all) == 0 {
@@ -280,12 +280,15 @@ func (l *Ledger) standsAt(at Pattern, f *fact) bool {
 	return at.Match(outer[1:]) || hasInner && (at.Match(inner) || at.Match(append(outer[1:], inner...)))
 }
 
-// typedPointer is R8's demand on an origin of a small value.
+// typedPointer is R8's demand on an origin of a small value: the collection, or that the
+// argument names the output and says of what type it is, and the output says no other.
 func typedPointer(q *Query, m *meta) bool {
 	if q.Collection != "" && q.Collection == m.collection {
 		return true
 	}
-	return q.HasAt && q.Type != Untyped && q.Type == m.typ && (q.Collection == "" || m.collection == "")
+	kind := q.Value.Kind()
+	untyped := !q.Strict && m.typ == Untyped && (kind == strictjson.Number || kind == strictjson.String)
+	return q.HasAt && q.Type != Untyped && (q.Type == m.typ || untyped) && (q.Collection == "" || m.collection == "")
 }
 
 // chosen is R28: was the referent chosen by the operator's or the user's side?

@@ -21,6 +21,7 @@ import (
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -205,8 +206,7 @@ func lastWords(err error, name string, servers []upstream.Config) string {
 	if !errors.As(err, &d) {
 		return ""
 	}
-	lines := strings.Split(strings.TrimSpace(string(d.Said)), "\n")
-	last := lines[len(lines)-1]
+	last := cause(strings.Split(strings.TrimSpace(string(d.Said)), "\n"))
 	for _, s := range servers {
 		if s.Name == name {
 			last = clients.Without(s.Env, s.Command, last)
@@ -217,6 +217,19 @@ func lastWords(err error, name string, servers []upstream.Config) string {
 	}
 	return ""
 }
+
+// cause is the line by which a program that ended most likely says why: the last that calls
+// itself an error, for runtimes tell of themselves and of their stack behind it; else the last.
+func cause(lines []string) string {
+	for _, line := range slices.Backward(lines) {
+		if errorLine().MatchString(line) {
+			return line
+		}
+	}
+	return lines[len(lines)-1]
+}
+
+var errorLine = text.Pattern(`^\W*(?i:\w*error|panic|fatal)\b.*: *\S`)
 
 func (f *flags) initServers(name string, env, command []string) (servers []upstream.Config, policy string, err error) {
 	if (f.config == "") == (len(command) == 0) {

@@ -88,7 +88,7 @@ func reloadAt(ctx context.Context, door *http.Client, soFar string) (r reloaded,
 		return r, err
 	}
 	if r.Error != "" {
-		return r, cli.Fail(cli.ExitConfig, cli.OneLine(cmp.Or(r.Try, "writ check"), 200), "%s: %s", soFar, cli.Printable(r.Error))
+		return r, cli.Fail(cli.ExitConfig, cli.OneLine(cmp.Or(r.Try, "writ check --live"), 200), "%s: %s", soFar, cli.Printable(r.Error))
 	}
 	return r, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -49,7 +50,7 @@ func madeState(flag string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); errors.Is(err, fs.ErrPermission) {
 		return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "the state directory is not open to this process: allow it to read and write %q", dir)
 	} else if err != nil {
-		return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "the state directory cannot be made")
+		return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "the state directory %q cannot be made: %w", dir, cmp.Or(errors.Unwrap(err), err))
 	}
 	return dir, nil
 }

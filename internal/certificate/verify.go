@@ -430,9 +430,11 @@ func told(c *call, l *leaf, p *place) bool {
 		return true
 	}
 	q := c.query(l)
-	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
+	kind := l.value.Kind()
+	untyped := !c.strict && p.typ == provenance.Untyped && (kind == strictjson.Number || kind == strictjson.String)
+	return l.typ() != provenance.Untyped && (l.typ() == p.typ || untyped) && (mine == "" || its == "") && slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
 		return l.output(src) && src.HasAt && q.source(src, p)
-	}) && l.typ() != provenance.Untyped && l.typ() == p.typ && (mine == "" || its == "")
+	})
 }
 
 // chosen reports whether the operator's or the user's side chose what stands at a place

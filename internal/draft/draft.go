@@ -240,8 +240,13 @@ func arguments(b *strings.Builder, tool []string, shut bool, args []leaf) {
 		case a.isText(tool, args):
 			line = "role: content, content: open"
 		default:
-			if of := a.numbers(); posts && of != "" {
+			switch of := a.numbers(); {
+			case posts && of != "":
 				line = "role: target, type: integer, from: [user], words: [" + of + "]"
+			case a.kind() == "integer": // small ones count at a field that a person names, with their type (R8)
+				line = "role: target, type: integer, from: [user]"
+			case a.kind() == "number":
+				line = "role: target, type: decimal, from: [user]"
 			}
 		}
 		fmt.Fprintf(b, "      %s: { %s }\n", scalar(a.pointer), line)

@@ -158,7 +158,7 @@ func Key(dir string) (note.Signer, note.Verifier, error) {
 			return nil, nil, errors.New("the log's key cannot be made")
 		}
 		if err := private.WriteOnce(path, []byte(s+"\n"), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, nil, errors.New("the log's key cannot be written")
+			return nil, nil, fmt.Errorf("the log's key %q cannot be written", path)
 		}
 		skey, err = private.ReadFile(path)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -96,7 +97,7 @@ func startProcess(cfg *Config) (*process, error) {
 	}()
 	if err := <-started; err != nil {
 		closeAll(all)
-		return nil, fmt.Errorf("cannot start the server's command: %w", reason(err))
+		return nil, fmt.Errorf("cannot start the server's command %q: %w", filepath.Base(p.cmd.Args[0]), reason(err))
 	}
 	closeAll(theirs)
 	go func() {
