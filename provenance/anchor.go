@@ -379,14 +379,19 @@ func (l *Ledger) standing(o *Observation, c *call, leaf *Leaf) (f flags) {
 // made, "" where its answer says which.
 func (l *Ledger) Opened(collection, name string) {
 	l.opened[collection] = true
-	l.letIn[guest{collection, strings.ToLower(name)}] = true
+	l.letIn.add(l.guest(collection, name), l)
 	l.taints.changed++
 }
 
-// LetIn reports whether an act opened a collection so for a member of this name, or for any.
+// LetIn reports whether an act opened a collection so for a member of this name, or for any;
+// or was sent the name, where nothing vouched for it and it named no member that is there: as
+// the title of what it made.
 func (l *Ledger) LetIn(collection, name string) bool {
-	return l.letIn[guest{collection, ""}] || l.letIn[guest{collection, strings.ToLower(name)}]
+	return l.letIn[l.guest(collection, "")] || l.letIn[l.guest(collection, name)] || l.letIn[l.guest("", name)]
 }
 
-// A guest is a member that an act let in, by its name in small letters.
-type guest struct{ collection, name string }
+// guest is the key of a member that an act let in, by its name as servers may write it; of
+// any collection without one.
+func (l *Ledger) guest(collection, name string) key {
+	return l.digest("\x00guest\x00"+collection, strings.TrimFunc(fold(name), func(r rune) bool { return !isAlnum(r) }))
+}

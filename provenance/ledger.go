@@ -56,7 +56,7 @@ type Ledger struct {
 	acts     uint64              // acts that were made
 	acted    uint32              // facts that were held when the latest act was made
 	opened   map[string]bool     // closed collections an act put in what it chose from an open one
-	letIn    map[guest]bool      // what it named it there
+	letIn    keys                // what it named it there, and what else acts may have named somebody
 	minting  map[fieldOf]bool    // of external fields: whether the server can have given all that was seen there
 	turns    []turn
 	begun    map[string][]int     // turns by what their tokens begin with, and by their typed forms
@@ -76,7 +76,7 @@ type Ledger struct {
 func NewLedger(key [32]byte, caps Caps) *Ledger {
 	l := &Ledger{
 		key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, dirs: keys{}, issued: map[uint32]time.Time{},
-		opened: map[string]bool{}, letIn: map[guest]bool{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{},
+		opened: map[string]bool{}, letIn: keys{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{},
 		moments: map[moment][]Quote{}, hours: map[string]uint32{}, begun: map[string][]int{}, zones: map[int]bool{},
 	}
 	l.Bound(caps)

@@ -124,6 +124,9 @@ func (l *Ledger) Sent(server, tool string, act bool, args []Arg) (place uint64) 
 			continue
 		}
 		t.changed++
+		if name, ok := a.Value.Text(); ok && act && !(a.Names && !a.Makes) {
+			l.letIn.add(l.guest("", name), l)
+		}
 		texts, n := readings(a.Type, a.Value)
 		for _, text := range texts[:n] {
 			if a.Narrow && utf8.RuneCountInString(text) < part {

@@ -65,10 +65,11 @@ tools:
   b/when: { effect: write, no_args: allow, args: { /at: { role: time } } }
   b/soon: { effect: write, no_args: allow, args: { /at: { role: time, any_hour: true } } }
   b/copy: { effect: write, args: { /part: { role: target, from: [{ of_named: 'a/rows#/rows/*/parts/*', phrases: [same parts as] }] } } }
-  b/enrol: { effect: write, args: { /user: { role: target, collection: user, from: [user], makes: true } } }
+  b/enrol: { effect: write, args: { /user: { role: target, collection: user, from: [user], makes: true }, /at: { role: target, collection: mail, from: [user] } } }
   b/jot: { effect: write, args: { /user: { role: target, collection: user, from: [output] }, /note: { role: content, content: local } } }
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
+  n/title: { effect: write, no_args: allow, args: { /text: { role: content, content: open } } }
   n/append: { effect: write, args: { /row: { role: target, collection: row }, /line: { role: content, content: open } } }
   b/reply: { effect: send, args: { /mail: { role: selector, collection: mail }, /user: { role: selector, collection: user } } }
   w/fetch: { effect: egress, args: { /url: { role: target, type: url, from: [seen] } } }
@@ -97,7 +98,7 @@ const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", write
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/soon": {"at"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/soon": {"at"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
 }
 
@@ -143,6 +144,7 @@ type world struct {
 	catalogue *gate.Catalogue
 	other     ruleset // with worldLine, or without it
 	calls     int     // of c
+	named     bool    // somebody was told, whom an act may have called so
 	yes       bool    // a person said yes to what that line would let pass
 	gate      *gate.Session
 	told      *Session
@@ -214,7 +216,7 @@ func (w *world) value(name string) string {
 	case "code":
 		return w.pick(worldCodes)
 	case "at":
-		return w.pick(worldTimes)
+		return w.pick(append(worldTimes, `"x1"`))
 	case "sum":
 		return w.pick([]string{`7`, `8.50`, `"7"`})
 	case "owner", "repo":
@@ -328,10 +330,14 @@ func (w *world) step(rules map[string]int, first bool) {
 		}
 		return
 	}
+	if !first && !w.named && w.IntN(20) == 0 {
+		w.named = true
+		w.tell(rules)
+	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
+			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	if tool == "a/rows" && w.IntN(4) == 0 {
@@ -353,9 +359,9 @@ func (w *world) step(rules map[string]int, first bool) {
 	}
 	var args []string
 	for _, a := range worldArguments[tool] {
-		if w.IntN(5) < 2 || name == "pair" || name == "append" || name == "jot" || a == "called" || len(worldArguments[tool]) == 1 && tool != "a/list" {
+		if w.IntN(5) < 2 || name == "pair" || name == "append" || name == "jot" || name == "enrol" && a == "user" || a == "called" || len(worldArguments[tool]) == 1 && tool != "a/list" {
 			v := w.value(a)
-			if name == "enrol" && w.IntN(3) > 0 {
+			if name == "enrol" && a == "user" && w.IntN(3) > 0 {
 				v = w.pick(worldNew)
 				w.shown["user"] = append(w.shown["user"], v)
 			}
@@ -367,6 +373,28 @@ func (w *world) step(rules map[string]int, first bool) {
 	}
 	w.at = w.at.Add(time.Duration(w.IntN(4)) * time.Minute)
 	w.asked(rules, tool, args)
+}
+
+// tell writes to somebody of whom the user spoke, before or behind acts that may have called
+// another one so.
+func (w *world) tell(rules map[string]int) {
+	name := w.pick([]string{`"Anna"`, `"Anna"`, `"@Anna"`})
+	for range 1 + w.IntN(4) {
+		switch w.IntN(5) {
+		case 0, 1:
+			w.say("tell Anna")
+		case 2:
+			w.asked(rules, "b/enrol", []string{`"user":` + w.pick([]string{`"Anna"`, `"Anna"`, `"@anna"`}), `"at":"x1"`}[:1+w.IntN(2)])
+		case 3:
+			w.call(rules, "n/title", []string{`"text":` + w.pick([]string{`"anna"`, `"Anna "`, `"to Anna"`})})
+		case 4:
+			w.call(rules, "a/take", []string{`"mail":` + w.value("mail")})
+		}
+	}
+	for range 2 {
+		w.asked(rules, "n/note", []string{`"user":` + name})
+		w.say("tell Anna")
+	}
 }
 
 // asked makes a call, and where it is asked about a person may answer, and the agent calls
@@ -642,8 +670,9 @@ func (s *Session) eachTrace(l *leaf, quotes []gate.Ref, yield func(gate.Trace) b
 	}
 	quoted := func(e gate.Ref) string { _, words, _ := s.quote(e); return words }
 	// The gate asks for a third party's identity (R3) only where no better origin of the
-	// value stands anywhere, of whatever source; a verifier has no such order.
-	party := true
+	// value stands anywhere, of whatever source, or where an act may have put it there from an
+	// open collection; a verifier has no such order.
+	party, opened := true, false
 	for _, of := range s.places {
 		for _, p := range of {
 			if p.rule != nil && p.rule.Matches != "" && from(policy.FromNamed) {
@@ -654,6 +683,7 @@ func (s *Session) eachTrace(l *leaf, quotes []gate.Ref, yield func(gate.Trace) b
 			}
 			if equal(l.value, l.typ(), p) {
 				party = party && (p.rule == nil || p.label < writ.System)
+				opened = opened || p.opened && p.label >= writ.System && p.collection() == l.collection()
 				same = append(same, p.ref())
 			}
 			if p.rule == nil || p.typ != provenance.Untyped {
@@ -718,7 +748,7 @@ func (s *Session) eachTrace(l *leaf, quotes []gate.Ref, yield func(gate.Trace) b
 		for _, q := range quotes {
 			add("output", e.Label, e, q)
 			add(grownOutput, writ.System, e, q)
-			if party {
+			if party || opened {
 				add("party", writ.User, e, q)
 			}
 		}

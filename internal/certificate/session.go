@@ -92,7 +92,7 @@ type Session struct {
 	made      map[string]made       // by type and literal
 	told      map[string]bool       // the texts that acts sent
 	opened    map[string]bool       // collections an act put in what it chose from an open one
-	letIn     map[string][]string   // what it named it there, "" where its answer says
+	letIn     map[guest]bool        // what it named it there, and what else acts may have named somebody
 	places    map[uint32][]*place   // of each result, in the order of the document
 	same      map[string][]*place   // by what stands there, in the order of the log
 	lookups   map[string][]*place   // by the name that a member was looked up by
@@ -106,7 +106,7 @@ type Session struct {
 
 // New returns a session without records. The key is that of its log.
 func New(id string, key [32]byte) *Session {
-	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string]bool{}, letIn: map[string][]string{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, told: map[string]bool{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}}
+	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string]bool{}, letIn: map[guest]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, told: map[string]bool{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}}
 }
 
 // Error says which part of an act's certificate does not hold. It has no value of the

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
@@ -31,6 +32,14 @@ type sent struct {
 	pieces bool // several short texts, one after the other
 }
 
+// guest is a member that an act let in, of any collection without one.
+type guest struct{ collection, name string }
+
+// bare is a name without what a server may add to it or take away.
+func bare(name string) string {
+	return strings.TrimFunc(fold(name), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
+}
+
 // made is a value that an act sent.
 type made struct {
 	typ   provenance.Type
@@ -44,6 +53,7 @@ type argument struct {
 	label  writ.Label
 	narrow bool // it says too little to be told by: it lowers only what equals it
 	fresh  bool // a name that the agent made up
+	names  bool // it names what is there already
 
 	pointer string
 }
@@ -63,7 +73,7 @@ func (c *call) arguments() []argument {
 		}
 		out = append(out, argument{l.value, l.typ(), label,
 			l.value.Kind() == strictjson.Bool || l.enum || empty(l.value) || c.declined(l) || small || l.Rule == grownOutput && !c.effect.Gated(),
-			l.Rule == "derived:fresh", l.Pointer})
+			l.Rule == "derived:fresh", l.names() && l.plain() && !l.makes(c), l.Pointer})
 	}
 	for _, name := range c.fields {
 		out = append(out, argument{value: strictjson.StringOf(name), narrow: true})
@@ -151,6 +161,9 @@ func (s *Session) send(c *call) {
 		if c.governed || a.label >= writ.System {
 			continue
 		}
+		if name, ok := a.value.Text(); ok && act && !a.names {
+			s.letIn[guest{"", bare(name)}] = true
+		}
 		s.acted = s.acted || act
 		for _, t := range texts {
 			long := utf8.RuneCountInString(t) >= part
@@ -175,14 +188,14 @@ func (s *Session) send(c *call) {
 			for _, o := range c.contract.Outputs {
 				if o.Collection != "" {
 					s.opened[o.Collection] = true
-					s.letIn[o.Collection] = append(s.letIn[o.Collection], "")
+					s.letIn[guest{o.Collection, ""}] = true
 				}
 			}
 			for _, m := range c.leaves {
 				if m.makes(c) {
 					s.opened[m.collection()] = true
 					name, _ := m.value.Text()
-					s.letIn[m.collection()] = append(s.letIn[m.collection()], name)
+					s.letIn[guest{m.collection(), bare(name)}] = true
 				}
 			}
 		}
