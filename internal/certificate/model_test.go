@@ -27,7 +27,7 @@ import (
 
 const worldPolicy = `
 pins: optional
-collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true } }
+collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true } }
 tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
@@ -64,6 +64,10 @@ tools:
   b/settle: { effect: write, args: { /sum: { role: amount, type: decimal, from: [said_by: a/mails#/mails/*/from] } } }
   b/when: { effect: write, no_args: allow, args: { /at: { role: time } } }
   b/soon: { effect: write, no_args: allow, args: { /at: { role: time, any_hour: true } } }
+  b/till: { effect: write, no_args: allow, args: { /at: { role: time, any_hour: true, ends_day: true } } }
+  a/rooms: { effect: read, outputs: [ { at: /rooms/*/id, label: system, collection: room, authoritative: true }, { at: /rooms/*/name, label: system, names: true }, { at: /rooms/*/title, label: external, matches: /q } ] }
+  n/post: { effect: send, args: { /room: { role: target, collection: room }, /text: { role: content, content: open } } }
+  b/shift: { effect: [write, send], notice: true, args: { /room: { role: selector, collection: room }, /text: { role: content, content: open } } }
   b/copy: { effect: write, args: { /part: { role: target, from: [{ of_named: 'a/rows#/rows/*/parts/*', phrases: [same parts as] }] } } }
   b/enrol: { effect: write, args: { /user: { role: target, collection: user, from: [user], makes: true }, /at: { role: target, collection: mail, from: [user] } } }
   b/jot: { effect: write, args: { /user: { role: target, collection: user, from: [output] }, /note: { role: content, content: local } } }
@@ -98,12 +102,12 @@ const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", write
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/soon": {"at"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
 }
 
 var worldFields = map[string][]string{
-	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
+	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/rooms": {"rooms"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
 	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"},
 }
 
@@ -114,8 +118,8 @@ var (
 	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`}
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
-	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom"}
-	worldWords = []string{"bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
+	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room"}
+	worldWords = []string{"25 EUR", "100 euros", "bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
 		"/srv/a", "x.txt in /srv/a", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example",
@@ -126,6 +130,7 @@ var (
 	worldNames   = []string{`"Anna"`, `"Anna"`, `"Bob"`, `"Boris"`, `"anna"`, `"Boris Anna"`}
 	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`, `"part-4"`, `"part-5"`}
 	worldBrands  = []string{`"brand-a"`, `"brand-b"`, `"brand-c"`}
+	worldRooms   = []string{`"room-0001"`, `"room-0002"`}
 	worldCodes   = []string{`"481516"`, `"code-2342"`}
 	worldSenders = []string{`"ann@a.example"`, `"ben@a.example"`}
 	worldTexts   = []string{`"hello"`, `"hello"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`, `"#bobby"`, `""`}
@@ -168,6 +173,8 @@ func (w *world) fresh(field string) string {
 		return w.pick(worldRows[:2])
 	case "codes":
 		return w.pick(worldCodes)
+	case "rooms":
+		return w.pick(worldRooms)
 	case "users", "mails", "from", "ids":
 		return w.pick(worldValues)
 	}
@@ -184,6 +191,8 @@ func (w *world) value(name string) string {
 	switch name {
 	case "row", "rows":
 		return w.pick(worldRows)
+	case "room":
+		return w.pick(worldRooms)
 	case "path", "dirs", "names":
 		return w.pick(worldPaths)
 	case "url":
@@ -282,7 +291,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -333,6 +342,9 @@ func (w *world) step(rules map[string]int, first bool) {
 	if !first && !w.named && w.IntN(20) == 0 {
 		w.named = true
 		w.tell(rules)
+	}
+	if !first && w.IntN(40) == 0 {
+		w.visit(rules)
 	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
@@ -395,6 +407,33 @@ func (w *world) tell(rules map[string]int) {
 		w.asked(rules, "n/note", []string{`"user":` + name})
 		w.say("tell Anna")
 	}
+}
+
+// visit posts in a room that the user spoke of, and changes it, and puts something into a
+// calendar that begins when he said.
+func (w *world) visit(rules map[string]int) {
+	for range 1 + w.IntN(3) {
+		switch w.IntN(4) {
+		case 0:
+			w.say(w.pick([]string{"post it in #Anna", "in #Boris, and tell #Anna", "(#anna)", "post it in Anna", "in 'Boris'", "x#Anna", "#Anna's", "shift Anna", "shift Boris Anna"}))
+		case 1, 2:
+			w.call(rules, "a/rooms", w.fields(`"q":`+w.pick([]string{`"Anna"`, `"Ann"`, `"Boris"`})))
+		case 3:
+			w.say(w.pick(worldDays) + w.pick([]string{"", " ", ", and "}) + w.pick(worldDays))
+			w.call(rules, "b/till", []string{`"at":` + w.pick(worldTimes)})
+		}
+	}
+	room := []string{`"room":` + w.value("room")}
+	w.call(rules, "n/post", append(room, `"text":"hello"`))
+	w.call(rules, "b/shift", append(room, w.fields(`"text":"hello"`)...))
+}
+
+// fields are one that is given, or none.
+func (w *world) fields(one string) []string {
+	if w.IntN(3) == 0 {
+		return []string{one}
+	}
+	return nil
 }
 
 // asked makes a call, and where it is asked about a person may answer, and the agent calls
@@ -464,7 +503,9 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		if d.Allowed() {
 			w.allowed++
 			for _, t := range rec.Traces {
-				if rules[t.Rule]++; (tool == "b/pair" || tool == "n/append") && t.Rule == "output" {
+				if rules[t.Rule]++; (tool == "b/pair" || tool == "n/append" || tool == "n/post" || tool == "b/shift") && t.Rule == "output" {
+					rules[tool]++
+				} else if tool == "b/till" && t.Rule == "user:day" {
 					rules[tool]++
 				} else if w.yes && t.Rule == "grown:output" && tool == "c/call" {
 					rules["after a yes"]++
@@ -502,6 +543,8 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 				} else {
 					es = append(es, `{"id":`+v+","+row)
 				}
+			case "rooms":
+				es = append(es, fmt.Sprintf(`{"id":%s,"name":%s,"title":%s}`, v, w.pick(worldNames), w.pick(worldNames)))
 			case "brands":
 				parts := []string{w.pick(worldParts), w.pick(worldParts), w.pick(worldParts)}
 				w.shown["part"] = append(w.shown["part"], parts...)
@@ -705,7 +748,7 @@ func (s *Session) eachTrace(l *leaf, quotes []gate.Ref, yield func(gate.Trace) b
 				rule, label := "user:time", writ.User
 				if _, is := calendar.Holds(text, []calendar.Reading{r}, s.turns[i].at.Location()); !is {
 					begin, isTime := calendar.Day(text)
-					if _, is = calendar.Holds(begin, []calendar.Reading{r}, s.turns[i].at.Location()); !is || !isTime {
+					if _, is = calendar.Holds(begin, []calendar.Reading{r}, s.turns[i].at.Location()); !is && r.Kind != calendar.Instant || !isTime {
 						continue
 					}
 					rule, label = "user:day", writ.Model
