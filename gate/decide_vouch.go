@@ -375,14 +375,20 @@ const grownOutput = "grown:output"
 
 // typed asks where the user typed a leaf.
 func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
+	name, _ := l.value.Text()
+	c := l.collection()
+	return j.typedSo(l, j.session() != nil && j.closedCollection(c) && !j.session().ledger.LetIn(c, name))
+}
+
+// typedSo is typed, and whether a proper name is set apart as one.
+func (j *judge) typedSo(l *leaf, proper bool) (provenance.Quote, writ.Reason) {
 	s := j.session()
 	if s == nil || j.strict || l.answer || l.lines || s.ledger.Turns() == 0 {
 		return provenance.Quote{}, writ.ProvenanceUnseen
 	}
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
 	q.Named, q.Ordered, q.Tag = j.setApart(l, q), j.commands(l), l.role == policy.Content && !l.key
-	name, _ := l.value.Text()
-	q.Proper = j.closedCollection(q.Collection) && !s.ledger.LetIn(q.Collection, name)
+	q.Proper = proper
 	return s.ledger.Typed(q)
 }
 
@@ -461,7 +467,7 @@ func (j *judge) fromParty(l *leaf, q provenance.Query, r writ.Reason) writ.Reaso
 	if r != writ.ProvenanceLabel && r != writ.ProvenanceOpenTarget {
 		return r
 	}
-	typed, not := j.typed(l)
+	typed, not := j.typedSo(l, false)
 	proper := not != "" && j.closedCollection(q.Collection)
 	if proper {
 		p := j.query(l, policy.Source{Kind: policy.FromUser})

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // # Names among words (R6, R9)
@@ -109,8 +111,51 @@ func (r *reading) properName(at span) bool {
 		return false
 	}
 	words := strings.FieldsFunc(before, func(c rune) bool { return !unicode.IsLetter(c) })
-	return !articles[strings.ToLower(words[len(words)-1])]
+	return !articles[strings.ToLower(words[len(words)-1])] && !Spares(r.text, at.start)
 }
+
+// Spares reports whether what stands before a name, which begins at i of a text, says that
+// it is not for who is called so, or is quoted with him: "don't tell Bob", "all but Anna or
+// Bob", "he said 'ask Bob'".
+func Spares(text string, i int) bool {
+	from := max(strings.LastIndexByte(text[:i], '\n')+1, i-longestRest)
+	for !utf8.RuneStart(text[from]) {
+		from++
+	}
+	if quoted(text[from:i], i-from) {
+		return true
+	}
+	before := text[from:i]
+	before = besideOthers().ReplaceAllString(before[sentenceOf(before):], "")
+	clauses := clausesOf(before)
+	words := wordsOf(clauses[len(clauses)-1].text)
+	if len(words) > 0 && sparing[words[len(words)-1]] {
+		return true
+	}
+	denied := false
+	for _, w := range words {
+		switch {
+		case turning[w] || enjoining[w]:
+			denied = false
+		case barring[w] || strings.HasSuffix(w, "n't"):
+			denied = true
+		}
+	}
+	return denied
+}
+
+var (
+	// besideOthers are names, and what joins them, before another one.
+	besideOthers = text.Pattern(`(?:(?:^|[ \t,]+)(?:\p{Lu}[\pL\pN'’-]*|and|or|nor|to|for|from|with|und|oder|an|von|mit))*[ \t,]*$`)
+	// sparing are words that take who is named behind them out.
+	sparing = wordSet("except excepting excluding excl without but besides barring unlike minus außer ausser ohne ausgenommen")
+	// barring are those that deny what their clause says of him.
+	barring = wordSet("not never neither nor without cannot dont doesnt avoid refuse forbid stop nicht nie niemals weder ohne")
+	// turning are those behind which a denial is over, and enjoining the verbs of one that
+	// denies nothing: "don't forget to tell Bob".
+	turning   = wordSet("so then but also instead rather sondern aber also dann")
+	enjoining = wordSet("forget hesitate fail only just miss neglect vergiss vergessen")
+)
 
 // sameLine is white space within a line.
 func sameLine(r rune) bool { return r == '\t' || unicode.Is(unicode.Zs, r) }

@@ -32,7 +32,7 @@ tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
     { at: /mails/*, label: system, collection: mail },
-    { at: /from/*, label: party, collection: user },
+    { at: /from/*, label: party, collection: user }, { at: /nick/*, label: party },
     { at: /ids/*, label: system, type: id } ] }
   a/all: { effect: read, outputs: [ { at: /users/*, label: system, collection: user, authoritative: true } ] }
   a/rows: { effect: read, outputs: [
@@ -73,6 +73,7 @@ tools:
   b/jot: { effect: write, args: { /user: { role: target, collection: user, from: [output] }, /note: { role: content, content: local } } }
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
+  n/only: { effect: send, args: { /user: { role: target, collection: user, from: [output: 'a/list#/nick/*', output: 'a/list#/from/*'] } } }
   n/title: { effect: write, no_args: allow, args: { /text: { role: content, content: open } } }
   n/append: { effect: write, args: { /row: { role: target, collection: row }, /line: { role: content, content: open } } }
   b/reply: { effect: send, args: { /mail: { role: selector, collection: mail }, /user: { role: selector, collection: user } } }
@@ -102,12 +103,12 @@ const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", write
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
 }
 
 var worldFields = map[string][]string{
-	"a/list": {"users", "mails", "from", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/rooms": {"rooms"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
+	"a/list": {"users", "mails", "from", "nick", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/rooms": {"rooms"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
 	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"},
 }
 
@@ -118,7 +119,7 @@ var (
 	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`}
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
-	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room"}
+	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "nick": "nick", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room"}
 	worldWords = []string{"25 EUR", "100 euros", "bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
 		"/srv/a", "x.txt in /srv/a", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
@@ -199,7 +200,7 @@ func (w *world) value(name string) string {
 		return w.pick(worldLinks)
 	case "on":
 		return "true"
-	case "called":
+	case "called", "nick":
 		return w.pick(worldNames)
 	case "q":
 		return w.pick([]string{`"Blue"`, `"Blue lamp"`, `"2027-01-15"`, w.pick(worldValues)})
@@ -392,7 +393,7 @@ func (w *world) step(rules map[string]int, first bool) {
 func (w *world) tell(rules map[string]int) {
 	name := w.pick([]string{`"Anna"`, `"Anna"`, `"@Anna"`})
 	for range 1 + w.IntN(4) {
-		switch w.IntN(5) {
+		switch w.IntN(6) {
 		case 0, 1:
 			w.say("tell Anna")
 		case 2:
@@ -400,11 +401,13 @@ func (w *world) tell(rules map[string]int) {
 		case 3:
 			w.call(rules, "n/title", []string{`"text":` + w.pick([]string{`"anna"`, `"Anna "`, `"to Anna"`})})
 		case 4:
+			w.call(rules, "a/list", nil)
+		case 5:
 			w.call(rules, "a/take", []string{`"mail":` + w.value("mail")})
 		}
 	}
 	for range 2 {
-		w.asked(rules, "n/note", []string{`"user":` + name})
+		w.asked(rules, w.pick([]string{"n/note", "n/note", "n/only"}), []string{`"user":` + name})
 		w.say("tell Anna")
 	}
 }

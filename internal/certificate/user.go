@@ -130,7 +130,7 @@ func (t *turn) marked(start, end int) bool {
 func (t *turn) name(r gate.Ref) bool {
 	head := strings.TrimRight(t.own[:r.Start], " ")
 	return properForm().MatchString(t.own[r.Start:r.End]) && len(head) < r.Start && inSentence().MatchString(head) && !behindArticle().MatchString(strings.ToLower(head)) &&
-		(titled().MatchString(head) || !begunName().MatchString(head)) && !goesOn().MatchString(t.own[r.End:])
+		(titled().MatchString(head) || !begunName().MatchString(head)) && !goesOn().MatchString(t.own[r.End:]) && !provenance.Spares(t.own, r.Start)
 }
 
 // wordy reports whether a value is of a form that words of a sentence have, and so can be
