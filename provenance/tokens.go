@@ -202,7 +202,8 @@ func (r *reading) called(i int, words []string) bool {
 	return ok
 }
 
-// calledAt is called, and where that word begins.
+// calledAt is called, and where that word begins. Where one of them is several words they say
+// what is ordered, and count where that is meant: not in "don't merge PR 7".
 func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	if r.hash[i] {
 		i--
@@ -216,9 +217,10 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	} else if len(before) == i {
 		return 0, false
 	}
+	order := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") })
 	for _, w := range words {
 		at := len(before) - len(w)
-		if w != "" && at >= 0 && strings.EqualFold(before[at:], w) && wordAt(r.text, at) {
+		if w != "" && at >= 0 && strings.EqualFold(before[at:], w) && wordAt(r.text, at) && (!order || Means(r.text, at, len(before))) {
 			return at, true
 		}
 	}

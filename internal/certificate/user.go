@@ -367,9 +367,10 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	if t.assigned(i) {
 		before = t.own[:i-1]
 	}
+	ordered := slices.ContainsFunc(words, func(w string) bool { return len(strings.Fields(w)) > 1 })
 	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
 		at := len(before) - len(w)
-		return w != "" && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at)
+		return w != "" && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at) && (!ordered || provenance.Means(t.own, at, len(before)))
 	})
 }
 
