@@ -373,11 +373,14 @@ func (j *judge) foundedOn(a provenance.Answer) founded {
 // already, by the hand of whom that person named.
 const grownOutput = "grown:output"
 
-// typed asks where the user typed a leaf.
+// typed asks where the user typed a leaf. Who is paid, destroyed or granted something has to
+// be set apart or shown by a list: a proper name says that of whom else he spoke too. What is
+// newly made has no list.
 func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 	name, _ := l.value.Text()
 	c := l.collection()
-	return j.typedSo(l, j.session() != nil && j.closedCollection(c) && !j.session().ledger.LetIn(c, name))
+	lesser := j.d.Effect&(policy.Transfer|policy.Delete|policy.Auth) == 0 || l.rule != nil && l.rule.Makes
+	return j.typedSo(l, lesser && j.session() != nil && j.closedCollection(c) && !j.session().ledger.LetIn(c, name))
 }
 
 // typedSo is typed, and whether a proper name is set apart as one.

@@ -202,7 +202,7 @@ func (s *Session) read(in Call) (*call, error) {
 		l.contested = l.Contested
 		l.apart = (c.target(l) || l.names() && composes) && !l.key && c.effect&(policy.Send|policy.Egress|policy.Transfer) != 0
 		text, is := l.value.Text()
-		l.proper = c.closed(l.collection()) && !s.letIn[guest{l.collection(), ""}] && !s.letIn[guest{l.collection(), bare(text)}] && !s.letIn[guest{"", bare(text)}]
+		l.proper = c.closed(l.collection()) && (c.effect&(policy.Transfer|policy.Delete|policy.Auth) == 0 || l.makes(c)) && !s.letIn[guest{l.collection(), ""}] && !s.letIn[guest{l.collection(), bare(text)}] && !s.letIn[guest{"", bare(text)}]
 		if is && !l.key {
 			l.called = c.Policy.Collections[l.collection()].Called[text]
 		}

@@ -74,6 +74,7 @@ tools:
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
   n/only: { effect: send, args: { /user: { role: target, collection: user, from: [output: 'a/list#/nick/*', output: 'a/list#/from/*'] } } }
+  n/grant: { effect: [send, auth], args: { /user: { role: target, collection: user } } }
   n/title: { effect: write, no_args: allow, args: { /text: { role: content, content: open } } }
   n/append: { effect: write, args: { /row: { role: target, collection: row }, /line: { role: content, content: open } } }
   b/reply: { effect: send, args: { /mail: { role: selector, collection: mail }, /user: { role: selector, collection: user } } }
@@ -103,7 +104,7 @@ const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", write
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/grant": {"user"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
 }
 
@@ -407,7 +408,7 @@ func (w *world) tell(rules map[string]int) {
 		}
 	}
 	for range 2 {
-		w.asked(rules, w.pick([]string{"n/note", "n/note", "n/only"}), []string{`"user":` + name})
+		w.asked(rules, w.pick([]string{"n/note", "n/note", "n/note", "n/only", "n/grant"}), []string{`"user":` + name})
 		w.say("tell Anna")
 	}
 }
