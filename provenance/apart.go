@@ -126,7 +126,7 @@ func Spares(text string, i int) bool {
 		return true
 	}
 	before := text[from:i]
-	before = besideOthers().ReplaceAllString(before[sentenceOf(before):], "")
+	before = besideOthers().ReplaceAllString(strings.TrimLeft(before[sentenceOf(before):], " \t"), "")
 	clauses := clausesOf(before)
 	words := wordsOf(clauses[len(clauses)-1].text)
 	if len(words) > 0 && sparing[words[len(words)-1]] {
@@ -146,7 +146,7 @@ func Spares(text string, i int) bool {
 
 var (
 	// besideOthers are names, and what joins them, before another one.
-	besideOthers = text.Pattern(`(?:(?:^|[ \t,]+)(?:\p{Lu}[\pL\pN'’-]*|and|or|nor|to|for|from|with|und|oder|an|von|mit))*[ \t,]*$`)
+	besideOthers = text.Pattern(`(?:[ \t,]+(?:\p{Lu}[\pL\pN'’-]*|and|or|nor|to|for|from|with|und|oder|an|von|mit))*[ \t,]*$`)
 	// sparing are words that take who is named behind them out.
 	sparing = wordSet("except excepting excluding excl without but besides barring unlike minus außer ausser ohne ausgenommen")
 	// barring are those that deny what their clause says of him.
