@@ -69,7 +69,7 @@ func (j *judge) collect() {
 		}
 	}
 	j.notice = j.noTarget && !j.strict && j.contract != nil && j.contract.Notice && !slices.ContainsFunc(j.leaves, func(l *leaf) bool {
-		return !l.empty && (l.role == policy.Content || l.role == policy.Query || l.answer || l.key)
+		return !l.empty && (l.role == policy.Target || l.role == policy.SecretRole || l.role == policy.Content || l.role == policy.Query || l.answer || l.key)
 	})
 	j.noTarget = j.noTarget && !j.notice
 }

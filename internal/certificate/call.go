@@ -123,19 +123,16 @@ func (c *call) implied() bool {
 	if c.effect&(policy.Send|policy.Egress|policy.Transfer) == 0 {
 		return false
 	}
-	return !c.notice() && !slices.ContainsFunc(c.leaves, c.demanded)
-}
-
-// demanded reports whether a leaf is a target that every call of the tool has.
-func (c *call) demanded(l *leaf) bool {
-	return l.role == policy.Target && l.plain() && (l.rule != nil || !c.strict) && (c.method != policy.CallTool || c.schema.Requires(l.path[0]))
+	return !c.notice() && !slices.ContainsFunc(c.leaves, func(l *leaf) bool {
+		return l.role == policy.Target && l.plain() && (l.rule != nil || !c.strict) && (c.method != policy.CallTool || c.schema.Requires(l.path[0]))
+	})
 }
 
 // notice reports whether the call sends word of a change to those who stand in the record,
-// and no text: then who is named in it is chosen as what is destroyed is.
+// and no text, no secret and to nobody else: then who is named in it is chosen as what is destroyed is.
 func (c *call) notice() bool {
 	return !c.strict && c.contract != nil && c.contract.Notice && c.effect&policy.Send != 0 && !slices.ContainsFunc(c.leaves, func(l *leaf) bool {
-		return c.demanded(l) || !empty(l.value) && (l.role == policy.Content || l.role == policy.Query || l.answer || l.key)
+		return !empty(l.value) && (l.role == policy.Target || l.role == policy.SecretRole || l.role == policy.Content || l.role == policy.Query || l.answer || l.key)
 	})
 }
 
