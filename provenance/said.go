@@ -185,7 +185,7 @@ func (l *Ledger) SaidBeginOf(v strictjson.Value) (at []Quote, ok bool) {
 		return nil, false
 	}
 	r, ok := calendar.Only(l.turns[i].said.days)
-	if !ok || !calendar.Later(text, r) {
+	if !ok || !calendar.Later(text, r) || slices.ContainsFunc(l.turns[i:], func(t turn) bool { return calendar.Bounds(t.own.text, t.said.days) }) {
 		return nil, false
 	}
 	for _, p := range r.At {

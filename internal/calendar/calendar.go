@@ -129,6 +129,20 @@ func Only(readings []Reading) (only Reading, ok bool) {
 	return only, ok && clocks <= 1 && len(only.Candidates) == 1
 }
 
+// Bounds reports whether a text says when something ends, or how long it takes, where no
+// reading of it does: "until we leave", "an hour will do", "(60')". Of a text that says one
+// time of a day it also reports whether that is an end: "by 18:30".
+func Bounds(text string, readings []Reading) bool {
+	return bounding().MatchString(text) || slices.ContainsFunc(readings, func(r Reading) bool {
+		return slices.ContainsFunc(r.At, func(s Piece) bool { return endingAt().MatchString(text[:s.Start]) })
+	})
+}
+
+var (
+	bounding = text.Pattern(`(?i)\b(?:un)?till?\b|\b(?:end(?:s|ing|et)?|finish(?:es|ing)?|bis|endet|jusqu|hasta|(?:half-)?hours?|minutes?|mins?|hrs?|stunden?|minuten?|heures?|horas?)\b|\d['’′]|\dh\b|\d\s*[–—]\s*\d`)
+	endingAt = text.Pattern(`(?i)\b(?:by|before|to|vor|avant|antes de) *$`)
+)
+
 func (p *parser) atom(i int) *node {
 	if !p.words[i].Opens {
 		return nil

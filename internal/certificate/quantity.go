@@ -49,7 +49,7 @@ func (s *Session) saidTime(l *leaf) bool {
 			return false
 		}
 		if r, holds = calendar.Holds(begin, days, t.at.Location()); !holds || s.hourOf(t, begin) {
-			if r, holds = calendar.Only(days); !l.rule.EndsDay || l.Evidence[0].Evidence != t.evidence || !holds || !calendar.Later(text, r) || s.timedAfter(t) {
+			if r, holds = calendar.Only(days); !l.rule.EndsDay || l.Evidence[0].Evidence != t.evidence || !holds || !calendar.Later(text, r) || s.timedAfter(t) || s.bounded(t) {
 				return false
 			}
 		}
@@ -71,6 +71,14 @@ func (s *Session) saidTime(l *leaf) bool {
 func (s *Session) timedAfter(t *turn) bool {
 	return slices.ContainsFunc(s.turns, func(of turn) bool {
 		return of.evidence > t.evidence && (slices.ContainsFunc(of.days(), calendar.Reading.Hour) || numberForm().MatchString(of.own))
+	})
+}
+
+// bounded reports whether a turn, or one behind it, says an end or how long something takes in
+// words that are no time.
+func (s *Session) bounded(t *turn) bool {
+	return slices.ContainsFunc(s.turns, func(of turn) bool {
+		return of.evidence >= t.evidence && calendar.Bounds(of.own, of.days())
 	})
 }
 
