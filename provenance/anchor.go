@@ -152,12 +152,18 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 			continue // part.go
 		}
 		closed := q.Closed != nil && q.Closed(q.Collection)
+		if said[i].hash && !own.tags(at, q.words()) {
+			continue
+		}
 		if said[i].short && !(closed && own.properName(at)) {
 			continue
 		}
 		k, _ := n.l.keyOf(Untyped, strictjson.StringOf(said[i].word))
 		a.sent = n.l.made[k]
-		a.hash = said[i].hash
+		if a.hash = said[i].hash; a.hash && a.sent {
+			continue
+		}
+		a.free = guaranteed && !closed && !a.hash && anyWord(Name, said[i].word) && !own.called(at.start, q.words())
 		a.ours = !a.sent && (a.hash || closed && (own.properName(at) || own.apart(at, q.words())))
 		t := Untyped
 		if id, _ := q.Value.Text(); id == said[i].word {
@@ -195,6 +201,7 @@ type anchoring struct {
 	plain      bool            // any sentence has the name looked at: whoever is called so chose it
 	ours       bool            // and it is written as a name, of what strangers add nothing to, and no act called anything so
 	sent       bool            // an act of this session was sent it
+	free       bool            // strangers can be called so, and it is a word of a sentence, with a digit too
 	hash       bool            // of it, what people call the record counts alone
 	at         Quote           // where it stands
 	marks      map[Type]uint32 // of the value asked for
@@ -231,7 +238,7 @@ func (a *anchoring) names(n *named) bool {
 		case !a.same(f):
 			return false
 		case f.label >= writ.System && !a.sent:
-			found = found || !a.guaranteed || !a.plain || a.ours && f.flags&opened == 0
+			found = found || !a.guaranteed || !a.plain && !a.free || a.ours && f.flags&opened == 0
 		}
 	}
 	return found && a.visits >= 0
@@ -292,7 +299,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	if a.guaranteed {
 		least = writ.System
 	}
-	if a.guaranteed && a.plain && !ours {
+	if a.guaranteed && a.plain && !ours || a.free && m.calls {
 		least = writ.Operator // which no result has
 	}
 	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || (m.collection == "" || m.calls) && f.label >= least && (complete || a.l.searchedFor(f, a.at))

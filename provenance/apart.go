@@ -43,6 +43,16 @@ func (r *reading) apart(at span, words []string) bool {
 	return r.inQuotes(at) || r.called(at.start, words) && (r.hash[at.start] || !GoesOn(r.text[at.start:at.end]))
 }
 
+// tags reports whether a # before a stretch says that it is what people call something: one
+// word, in no quotation, which the user does not take out; and where nothing before it says what
+// it is no number, as issues have, nor a colour.
+func (r *reading) tags(at span, words []string) bool {
+	word := r.text[at.start:at.end]
+	return !strings.ContainsFunc(word, blank) && !Spares(r.text, at.start-1) && (!tagless().MatchString(word) || r.called(at.start, words))
+}
+
+var tagless = text.Pattern(`^(?:\PL*|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$`)
+
 // alternatives reports whether a text is of words that a sentence goes on with, with
 // strokes between them: "and/or", "he/she".
 func alternatives(s string) bool {
@@ -145,8 +155,8 @@ func Spares(text string, i int) bool {
 }
 
 var (
-	// besideOthers are names, and what joins them, before another one.
-	besideOthers = text.Pattern(`(?:[ \t,]+(?:\p{Lu}[\pL\pN'’-]*|and|or|nor|to|for|from|with|und|oder|an|von|mit))*[ \t,]*$`)
+	// besideOthers are names, behind a # too, and what joins them, before another one.
+	besideOthers = text.Pattern(`(?:[ \t,]+(?:\p{Lu}[\pL\pN'’-]*|#[\pL\pN_-]+|and|or|nor|to|for|from|with|und|oder|an|von|mit))*[ \t,]*$`)
 	// sparing are words that take who is named behind them out.
 	sparing = wordSet("except excepting excluding excl without but besides barring unlike minus außer ausser ohne ausgenommen")
 	// barring are those that deny what their clause says of him.

@@ -234,6 +234,10 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 		return false
 	}
 	sent := s.told[words]
+	if hash && (sent || strings.ContainsFunc(words, blank) || provenance.Spares(t.own, e.Start-1) || tagless(words) && !t.called(e.Start, true, of)) {
+		return false
+	}
+	free := guaranteed && !closed && !hash && wordy(provenance.Name, strictjson.StringOf(words)) && !t.called(e.Start, false, of)
 	plain := guaranteed && wordy(provenance.Untyped, strictjson.StringOf(words))
 	any := plain && (sent || !hash && !(closed && (t.name(e) || t.apart(e, of))))
 	found := false
@@ -270,7 +274,7 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 		id := p.member(collection)
 		least := writ.External
 		if guaranteed {
-			if least = writ.System; any || plain && (chosen || p.rule == nil || !p.rule.Names) {
+			if least = writ.System; any || plain && (chosen || p.rule == nil || !p.rule.Names) || free && p.rule != nil && p.rule.Names {
 				least = writ.Operator // which no result has
 			}
 		}
@@ -281,7 +285,7 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 		if p.member(collection) && !mine(p) {
 			return false
 		}
-		found = found || !hash && p.member(collection) && p.label >= writ.System && !sent && !any && !(plain && p.opened)
+		found = found || !hash && p.member(collection) && p.label >= writ.System && !sent && !any && !free && !(plain && p.opened)
 	}
 	return found
 }
@@ -289,6 +293,12 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 // hashed reports whether a # stands before what a reference quotes.
 func (t *turn) hashed(e gate.Ref) bool {
 	return e.Start > 0 && t.own[e.Start-1] == '#' && t.begins(e.Start-1)
+}
+
+// tagless reports whether what stands behind a # is a number of something, or a colour.
+func tagless(words string) bool {
+	hex := strings.Trim(words, "0123456789abcdefABCDEF") == ""
+	return !strings.ContainsFunc(words, unicode.IsLetter) || hex && (len(words) == 6 || len(words) == 8)
 }
 
 var shortForm = text.Pattern(`^\pL{3}$`)
