@@ -45,13 +45,13 @@ func (r *reading) apart(at span, words []string) bool {
 
 // tags reports whether a # before a stretch says that it is what people call something: one
 // word, in no quotation, which the user does not take out; and where nothing before it says what
-// it is no number, as issues have, nor a colour.
+// it is no number, as issues and commits have, nor a colour.
 func (r *reading) tags(at span, words []string) bool {
 	word := r.text[at.start:at.end]
 	return !strings.ContainsFunc(word, blank) && !Spares(r.text, at.start-1) && (!tagless().MatchString(word) || r.called(at.start, words))
 }
 
-var tagless = text.Pattern(`^(?:\PL*|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$`)
+var tagless = text.Pattern(`^(?:\PL*|[0-9A-Fa-f]*[0-9][0-9A-Fa-f]*|[A-Fa-f]{6}|[A-Fa-f]{8})$`)
 
 // alternatives reports whether a text is of words that a sentence goes on with, with
 // strokes between them: "and/or", "he/she".
@@ -139,7 +139,7 @@ func Spares(text string, i int) bool {
 	before = besideOthers().ReplaceAllString(strings.TrimLeft(before[sentenceOf(before):], " \t"), "")
 	clauses := clausesOf(before)
 	words := wordsOf(clauses[len(clauses)-1].text)
-	if len(words) > 0 && sparing[words[len(words)-1]] {
+	if len(words) > 0 && sparing[words[len(words)-1]] || insteadOf().MatchString(before) {
 		return true
 	}
 	denied := false
@@ -158,9 +158,10 @@ var (
 	// besideOthers are names, behind a # too, and what joins them, before another one.
 	besideOthers = text.Pattern(`(?:[ \t,]+(?:\p{Lu}[\pL\pN'’-]*|#[\pL\pN_-]+|and|or|nor|to|for|from|with|und|oder|an|von|mit))*[ \t,]*$`)
 	// sparing are words that take who is named behind them out.
-	sparing = wordSet("except excepting excluding excl without but besides barring unlike minus außer ausser ohne ausgenommen")
+	sparing   = wordSet("except excepting excluding excl without but besides barring unlike minus außer ausser ohne ausgenommen")
+	insteadOf = text.Pattern(`(?i)(?:^|\PL)(?:(?:instead|out) of|rather than|away from|anstatt|statt)$`)
 	// barring are those that deny what their clause says of him.
-	barring = wordSet("not never neither nor without cannot dont doesnt avoid refuse forbid stop nicht nie niemals weder ohne")
+	barring = wordSet("nobody niemand not never neither nor without cannot dont doesnt avoid refuse forbid stop nicht nie niemals weder ohne")
 	// turning are those behind which a denial is over, and enjoining the verbs of one that
 	// denies nothing: "don't forget to tell Bob".
 	turning   = wordSet("so then but also instead rather sondern aber also dann")

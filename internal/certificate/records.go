@@ -298,7 +298,7 @@ func (t *turn) hashed(e gate.Ref) bool {
 // tagless reports whether what stands behind a # is a number of something, or a colour.
 func tagless(words string) bool {
 	hex := strings.Trim(words, "0123456789abcdefABCDEF") == ""
-	return !strings.ContainsFunc(words, unicode.IsLetter) || hex && (len(words) == 6 || len(words) == 8)
+	return !strings.ContainsFunc(words, unicode.IsLetter) || hex && (len(words) == 6 || len(words) == 8 || strings.ContainsAny(words, "0123456789"))
 }
 
 var shortForm = text.Pattern(`^\pL{3}$`)
