@@ -202,8 +202,9 @@ peers: $(PEERS)/.stamp-debian $(PEERS)/.stamp-npm $(BIN)/gopls $(BIN)/everything
 clients: $(CLIENTS)/.stamp-npm ## install the agents that the tests connect: 1.1 GB
 
 # Debian's packages are installed only where we are root; elsewhere the missing
-# command is named and the run stops.
-$(PEERS)/.stamp-debian: DEBIAN := strace:strace gcc:gcc npm:npm qemu-aarch64-static:qemu-user-static chromium:chromium
+# command is named and the run stops. PostgreSQL's makes a database and serves it, unless it
+# is told before not to: a test starts its own.
+$(PEERS)/.stamp-debian: DEBIAN := strace:strace gcc:gcc npm:npm qemu-aarch64-static:qemu-user-static chromium:chromium script:bsdutils pg_ctlcluster:postgresql
 $(PEERS)/.stamp-debian: Makefile
 	@missing=; \
 	for pair in $(DEBIAN); do \
@@ -212,7 +213,8 @@ $(PEERS)/.stamp-debian: Makefile
 	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "apt-get install$$missing"; \
-	    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing; } >/dev/null; \
+	    command -v pg_ctlcluster >/dev/null || { mkdir -p /etc/postgresql-common; echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.conf; }; \
+	    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends -o Dpkg::Options::=--force-confold $$missing; } >/dev/null; \
 	  else \
 	    echo "make: install these first:$$missing" >&2; exit 1; \
 	  fi; \

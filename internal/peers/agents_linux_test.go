@@ -320,7 +320,7 @@ func TestOwnWords(t *testing.T) {
 	program := installed(t, a.client, a.program[runtime.GOARCH])
 	script, err := exec.LookPath("script")
 	if err != nil {
-		t.Skip("needs script, which gives a person a terminal")
+		t.Fatal(err) // make peers brings it; it gives a person a terminal
 	}
 	d := dialogueOf(t, "own-words")
 	m := standIn(t, a.wire, d)

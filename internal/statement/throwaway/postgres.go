@@ -11,7 +11,7 @@ import (
 
 // Postgres starts a PostgreSQL that nobody else uses, and returns the directory of its
 // socket, where the user writ owns the database postgres without a password, and psql to
-// that. Without one the test is skipped. Root runs it as somebody else, since PostgreSQL
+// that. Without one the test is skipped; make test installs it. Root runs it as somebody else, since PostgreSQL
 // does not run as root.
 func Postgres(t testing.TB) (socket string, psql *exec.Cmd) {
 	t.Helper()
@@ -20,7 +20,7 @@ func Postgres(t testing.TB) (socket string, psql *exec.Cmd) {
 		bin = found[len(found)-1]
 	}
 	if _, err := os.Stat(filepath.Join(bin, "initdb")); bin == "" || err != nil {
-		t.Skip("needs PostgreSQL: apt-get install postgresql, or WRIT_POSTGRES_BIN=DIR")
+		t.Skip("needs PostgreSQL: make peers, or WRIT_POSTGRES_BIN=DIR")
 	}
 	// Not t.TempDir: the directory of a socket is short, and somebody else has to reach it.
 	dir, err := os.MkdirTemp("", "pg")
