@@ -133,6 +133,9 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	case fresh:
 		supply += ", or it is a new name in a directory that was listed whole and had something in it, " + endings(l.rule.Extensions)
 	}
+	if slices.ContainsFunc(j.leaves, func(o *leaf) bool { return o.rule_ == ruleDue }) && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Op == policy.Due }) {
+		supply += "; another amount of this call is taken for what is left to pay"
+	}
 	if !l.answer && !l.key && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
 		switch {
 		case r == writ.ProvenanceSmall, provenance.SmallSpace(l.typ(), l.value) && l.collection() == "": // by itself it says nothing

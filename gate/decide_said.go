@@ -2,6 +2,7 @@ package gate
 
 import (
 	"slices"
+	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/money"
@@ -68,18 +69,21 @@ func (j *judge) saidAmount(l *leaf) bool {
 		}
 		return true
 	}
-	if n, ok := j.session().ledger.SaidAmount(want, words, l.rule.Units); ok {
+	if n, ok := j.session().ledger.SaidAmount(want, words, l.rule.Units, slices.Contains(l.rule.Forms, money.Sum)); ok {
 		return accept("user:amount", writ.User, nil, n)
 	}
 	for _, form := range l.rule.Forms {
 		percent := form == money.Percent || form == money.PercentPlus
 		for _, a := range numbers {
+			if a.More && form != money.Sum {
+				continue
+			}
 			for _, b := range numbers {
 				operands := []string{a.Value, b.Value}
 				if form == money.PercentPlus {
 					operands = append(operands, a.Value)
 				}
-				if a.At == b.At || b.Percent != percent || a.Percent || a.Bare && b.Bare {
+				if a.At == b.At || b.Percent != percent || a.Percent || a.Bare && b.Bare || b.More && form != money.Sum {
 					continue
 				}
 				if _, ok := money.Derive(form, operands, max(a.Places, b.Places), want); ok {
@@ -95,6 +99,22 @@ func (j *judge) saidAmount(l *leaf) bool {
 		}
 	}
 	return false
+}
+
+// ruleDue names the rule of what is due.
+const ruleDue = "derived:" + policy.Due
+
+// fromDue accepts an amount of which the server takes no other: what else the call says
+// determines it, and that is judged by itself. One of a call, for what is due in all could
+// be moved between two; and none below zero, which would make room for more elsewhere.
+func (j *judge) fromDue(l *leaf) writ.Reason {
+	n, _, why := provenance.Canonical(provenance.Decimal, l.value)
+	if why != "" || strings.HasPrefix(n, "-") || l.answer || l.key ||
+		slices.ContainsFunc(j.leaves, func(o *leaf) bool { return o != l && o.rule_ == ruleDue }) {
+		return writ.ProvenanceUnseen
+	}
+	l.founded = founded{rule_: ruleDue, label: writ.Model}
+	return ""
 }
 
 // rounded accepts an amount to which one rounds that an output vouches for, where the

@@ -260,6 +260,8 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 		return j.fromVariable(l)
 	case policy.FreshName:
 		return j.fromFresh(l)
+	case policy.Due:
+		return j.fromDue(l)
 	}
 	return j.fromJoin(l)
 }

@@ -179,6 +179,8 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" is for the memory's own policy to judge, and vouches for nothing")
 	case len(t.Evidence) == 0 && t.Rule == "":
 		b.WriteString(" rests on nothing")
+	case t.Rule == ruleDue:
+		b.WriteString(" is what is due: the server takes no other")
 	case t.Rule == "derived:path_join":
 		b.WriteString(" joins a directory and a name:")
 	case strings.HasPrefix(t.Rule, "derived:"):

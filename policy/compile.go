@@ -382,6 +382,10 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	case "derived":
 		s.Kind, s.Op = FromDerived, f.op.S
 		switch {
+		case s.Op == Due:
+			if a.Role != Amount {
+				r.Fault(f.kind, "what is due is an amount (R11)", "role: amount")
+			}
 		case a.Type != provenance.Untyped && a.Type != provenance.Path:
 			r.Fault(f.kind, f.op.S+" gives a path, and the argument's type is another", "type: path")
 		case s.Op == FreshName && len(a.Extensions) == 0:

@@ -202,6 +202,9 @@ const (
 const (
 	PathJoin  = "path_join"
 	FreshName = "fresh"
+	// Due is an amount of which the server takes no other than what is due for all else
+	// that the call says (R11).
+	Due = "due"
 )
 
 // Budget bounds a sequence of accepted calls of one tool in one session (R27): their

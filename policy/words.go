@@ -94,8 +94,8 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 			}
 		case "derived":
 			r.Decode(v, &s.op)
-			if s.op.S != PathJoin && s.op.S != FreshName && r.Count() == before {
-				r.Fault(v, "unknown derivation "+strictyaml.Word(s.op.S), "derived: path_join or fresh")
+			if s.op.S != PathJoin && s.op.S != FreshName && s.op.S != Due && r.Count() == before {
+				r.Fault(v, "unknown derivation "+strictyaml.Word(s.op.S), "derived: path_join, fresh or due")
 			}
 		case "of_named":
 			r.Fault(s.kind, "of_named needs what users call such values before they name the record", "{ of_named: server/tool#/people/*/email, phrases: [same people as] }")

@@ -434,6 +434,9 @@ func source(s *policy.Source, collection string) string {
 	case policy.FromCatalog:
 		return "what its schema lists"
 	case policy.FromDerived:
+		if s.Op == policy.Due {
+			return "what is due, of which the server takes no other"
+		}
 		if s.Op == policy.FreshName {
 			return "a new name in a directory that was listed"
 		}

@@ -62,6 +62,7 @@ tools:
   b/pair: { effect: write, args: { /old/*: { role: selector, collection: row }, /new/*: { role: selector, collection: part, of: /old/*, by: brand } } }
   b/use: { effect: write, args: { /code: { role: selector, collection: code } } }
   b/settle: { effect: write, args: { /sum: { role: amount, type: decimal, from: [said_by: a/mails#/mails/*/from] } } }
+  b/pay: { effect: transfer, args: { /row: { role: selector, collection: row }, /sums/*: { role: amount, type: decimal, units: [bags], from: [user, derived: due] } } }
   b/when: { effect: write, no_args: allow, args: { /at: { role: time } } }
   b/soon: { effect: write, no_args: allow, args: { /at: { role: time, any_hour: true } } }
   b/till: { effect: write, no_args: allow, args: { /at: { role: time, any_hour: true, ends_day: true } } }
@@ -104,7 +105,7 @@ const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", write
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/grant": {"user"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"row", "sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/grant": {"user"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
 }
 
@@ -121,13 +122,14 @@ var (
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
 	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "nick": "nick", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room"}
-	worldWords = []string{"25 EUR", "100 euros", "bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
+	worldWords = []string{"one bags", "another bags", "100 more bags", "25 EUR", "100 euros", "bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
 		"/srv/a", "x.txt in /srv/a", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example",
 		"user=13", "(user='bobby')", "x=carol-long", "a=b=123456", "'bobby'", "ask Caro", "ask Caro Bob", "'the chief'", "user the chief", "user=bobby src=13", `m="a b" user='bobby'`,
 		"tell Anna", "tell Anna", "tell Bob and Anna that", "ask Boris", "Boris Anna", "the Anna", "'anna' and Bob", "row Boris", "@bobby", "ask '@bobby'", "a@bobby"}
 	worldDays    = []string{"on 2027-01-15", "on 2027-01-15", "tomorrow", "at 19:00", "at 19:00", "from 19:00", "for two hours", "at 7 pm or 8 pm", "> at 19:00", "in two hours", "for 30 minutes"}
+	worldSums    = []string{`1`, `25`, `25`, `100`, `100`, `7`, `-7`}
 	worldTimes   = []string{`"2027-01-15"`, `"2027-01-15T19:00:00"`, `"2027-01-15T21:00:00"`, `"19:00"`, `"21:00"`, `"2027-01-15T20:00:00"`, `"2027-01-15T10:00:00"`, `"2027-01-15T10:30:00"`}
 	worldNames   = []string{`"Anna"`, `"Anna"`, `"Bob"`, `"Boris"`, `"anna"`, `"Boris Anna"`}
 	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`, `"part-4"`, `"part-5"`}
@@ -230,6 +232,12 @@ func (w *world) value(name string) string {
 		return w.pick(append(worldTimes, `"x1"`))
 	case "sum":
 		return w.pick([]string{`7`, `8.50`, `"7"`})
+	case "sums":
+		sums := w.pick(worldSums)
+		for range w.IntN(3) {
+			sums += "," + w.pick(worldSums)
+		}
+		return "[" + sums + "]"
 	case "owner", "repo":
 		return w.pick([]string{`"octo"`, `"hello"`, `"acme"`})
 	case "text", "note":
@@ -293,7 +301,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -351,7 +359,7 @@ func (w *world) step(rules map[string]int, first bool) {
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
+			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "b/pay", "b/pay", "b/pay", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	if tool == "a/rows" && w.IntN(4) == 0 {
@@ -704,6 +712,7 @@ func (s *Session) eachTrace(l *leaf, quotes []gate.Ref, yield func(gate.Trace) b
 	add("const", writ.Operator)
 	add("local", writ.Model)
 	add("catalog", writ.System)
+	add("derived:due", writ.Model)
 	for _, a := range s.approvals {
 		label := a.Label
 		if l.role == policy.Content {

@@ -167,13 +167,32 @@ func (s *Session) amount(l *leaf, r gate.Ref, latest bool) (n number, ok bool) {
 			continue
 		}
 		bare := a.Currency == "" && !a.Percent
-		if bare {
+		if counted := t.unit(l, a.End); a.One && !counted {
+			continue
+		} else if bare && !counted {
 			hash := !t.begins(a.Start) && a.Start > 0 && t.own[a.Start-1] == '#' && t.begins(a.Start-1)
-			bare = !t.called(a.Start, hash, l.words()) && !t.unit(l, a.End)
+			bare = !t.called(a.Start, hash, l.words())
+		} else {
+			bare = false
 		}
 		return number{a, bare}, true
 	}
 	return n, false
+}
+
+// ruleDue is the rule of an amount of which the server takes no other.
+const ruleDue = "derived:due"
+
+// due reports whether an amount may be what is due: the only one of its call, and not below
+// zero.
+func (c *call) due(l *leaf) bool {
+	n, _, why := provenance.Canonical(provenance.Decimal, l.value)
+	for _, o := range c.leaves {
+		if o.Rule == ruleDue && o != l {
+			return false
+		}
+	}
+	return why == "" && n[0] != '-' && l.role == policy.Amount && !l.key && !l.answer && c.accepts(l, policy.FromDerived, "due")
 }
 
 // saidAmount reports whether an amount is one that the user named (R11).
@@ -183,7 +202,7 @@ func (s *Session) saidAmount(l *leaf) bool {
 		return false
 	}
 	n, ok := s.amount(l, l.Evidence[0], false)
-	return ok && !n.Percent && !n.bare && slices.Contains(n.Values, want)
+	return ok && !n.Percent && !n.bare && slices.Contains(n.Values, want) && !(n.More && l.rule != nil && slices.Contains(l.rule.Forms, money.Sum))
 }
 
 // follows reports whether an amount follows by a form of the contract from one that the
@@ -205,7 +224,7 @@ func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
 	if l.Evidence[0].Tool == userTool {
 		a, ok1 := s.amount(l, l.Evidence[0], true)
 		b, ok2 := s.amount(l, l.Evidence[1], true)
-		if !ok1 || !ok2 || a.Start == b.Start || a.Percent || b.Percent != percent || a.bare && b.bare {
+		if !ok1 || !ok2 || a.Start == b.Start || a.Percent || b.Percent != percent || a.bare && b.bare || (a.More || b.More) && form != money.Sum {
 			return false
 		}
 		for _, x := range a.Values {
@@ -220,7 +239,7 @@ func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
 	said, ok := s.amount(l, l.Evidence[1], true)
 	for _, p := range s.system(l.Evidence[0]) {
 		x, _, why := provenance.Canonical(provenance.Decimal, p.value)
-		if why != "" || !ok || said.bare || said.Percent != percent || !s.vouches(c, l, p) || !s.ofRecord(c, l, p) {
+		if why != "" || !ok || said.bare || said.More && form != money.Sum || said.Percent != percent || !s.vouches(c, l, p) || !s.ofRecord(c, l, p) {
 			continue
 		}
 		for _, y := range said.Values {

@@ -77,6 +77,8 @@ func origin(t *gate.Trace) string {
 		return "is what you asked for, " + from(2) + ", of the record that you named, " + from(3) + ": " + from(0) + ", of " + from(1)
 	case t.Rule == "party":
 		return "is " + from(0) + ", which you typed as well"
+	case op == "due":
+		return "is what is due: the server takes no other"
 	case op == "path_join":
 		base = 2
 		s = "joins a directory, " + from(0) + ", and a name, " + from(1)

@@ -61,7 +61,7 @@ func (s *Session) whole(c *call) error {
 	named, decides := false, false
 	for _, l := range c.leaves {
 		named = named || l.names() && l.plain()
-		decides = decides || l.plain() && (l.names() || l.role == policy.Amount)
+		decides = decides || l.plain() && (l.names() || l.role == policy.Amount && l.Rule != ruleDue)
 		if l.contested && c.contract.Contested != policy.ContestedAccepted && (c.contract.Contested == policy.ContestedRefused || !s.approved(c, l.pointer, writ.PolicyContested)) {
 			return wrong(l, "a stranger's text carries it too")
 		}
@@ -115,6 +115,8 @@ func (s *Session) trace(c *call, l *leaf) string {
 	case l.Rule == "derived:template_variable":
 		label = writ.System
 		holds = c.accepts(l, policy.FromDerived, "template_variable") && s.variable(c, l)
+	case l.Rule == ruleDue:
+		holds = c.due(l)
 	case len(l.Evidence) == 0:
 		return "it names no evidence"
 	case strings.HasPrefix(l.Rule, "user"):

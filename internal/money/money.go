@@ -41,6 +41,8 @@ type Amount struct {
 	Values     []string // one value, or two, smaller first; digits and at most one point, no zeros that say nothing
 	Currency   string   // ISO 4217, or "$", "¥", "kr" where several have that name; "" for none
 	Percent    bool
+	One        bool // "one" or "another": a number only before the unit of what is counted
+	More       bool // "another", "2 more": so many beside those there are
 }
 
 // maxDigits bounds the digits of a number; maxAmounts the amounts of a text,
@@ -143,7 +145,9 @@ func (r *reader) amount(i int) (a amount, next int) {
 	}
 	start := i
 	a.Currency, i = r.currency(i)
-	a.numeric, i = r.number(i)
+	if a.numeric, i = r.number(i); i == start && r.words[i].Fold == "another" {
+		a.values, a.More, i = []fixed{number(1, 0)}, true, i+1
+	}
 	if a.values == nil {
 		return a, i
 	}
@@ -176,8 +180,17 @@ func (r *reader) amount(i int) (a amount, next int) {
 	if r.partBefore(start) || r.partBehind(word, end, a.Currency != "") || a.malformed() {
 		return amount{}, end
 	}
+	if a.More && (a.Currency != "" || a.Percent) {
+		return amount{}, end // another dollar
+	}
+	if a.Currency == "" && !a.Percent {
+		a.One = end == start+1 && r.words[start].Class == numeral.Letters && a.values[0].String() == "1"
+		if !a.More && more[r.word(end)] {
+			a.More, end = true, end+1
+		}
+	}
 	last := r.words[end-1]
-	if !last.Closes || a.Currency == "" && !a.Percent && end == start+1 && last.Class == numeral.Letters && a.values[0].String() == "1" {
+	if !last.Closes {
 		return amount{}, end
 	}
 	a.Start, a.End = r.words[start].Start, last.End

@@ -20,6 +20,12 @@ func said(words string) string {
 		if a.Currency != "" {
 			s += " " + a.Currency
 		}
+		if a.One {
+			s += " one"
+		}
+		if a.More {
+			s += " more"
+		}
 		out = append(out, fmt.Sprintf("%s [%s]", s, words[a.Start:a.End]))
 	}
 	if len(out) == 0 {

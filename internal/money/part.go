@@ -30,7 +30,9 @@ var (
 	// fillers may stand between a fraction and its number.
 	fillers = set(`of the a an one my his her its our your their this that those these all von vom der die das des dem den ein eine einer eines einem einen
 		meiner meine meinen deiner deine deinen seiner ihrer unserer dieser diese diesen`)
-	of = set("of von vom der des einer eines")
+	// more is said between a number and what there will be so many more of.
+	more = set("more additional extra further mehr weitere weiteren weiterer zusätzliche zusätzlichen")
+	of   = set("of von vom der des einer eines")
 	// points are said between the digits of a number.
 	points = set("point komma comma")
 	// magnitudes multiply the number before them, whether or not the grammar knows by how much.
