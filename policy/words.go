@@ -61,7 +61,7 @@ type sourceFile struct {
 	valid bool
 }
 
-const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join or fresh, seen, said_by: server/tool#/pointer, of_named: server/tool#/pointer with phrases: [...], or approval"
+const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join, fresh or due, seen, said_by: server/tool#/pointer, of_named: server/tool#/pointer with phrases: [...], or approval"
 
 func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	switch {
