@@ -18,6 +18,7 @@ import (
 	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/draft"
+	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -199,14 +200,18 @@ func published(c *cobra.Command, servers []upstream.Config, theirs string) (_ *g
 	return cat, down, nil
 }
 
-// lastWords is what a server of that name that ended said last, in one line for a person,
-// without its credentials: where it is shown may be kept.
+// lastWords is what a server of that name that ended said last, or answers in the stead of a
+// result, in one line for a person, without its credentials: where it is shown may be kept.
 func lastWords(err error, name string, servers []upstream.Config) string {
 	var d *upstream.DiedError
-	if !errors.As(err, &d) {
-		return ""
+	var e *rpc.Error
+	last := ""
+	switch {
+	case errors.As(err, &d):
+		last = cause(strings.Split(strings.TrimSpace(string(d.Said)), "\n"))
+	case errors.As(err, &e):
+		last = e.Message
 	}
-	last := cause(strings.Split(strings.TrimSpace(string(d.Said)), "\n"))
 	for _, s := range servers {
 		if s.Name == name {
 			last = clients.Without(s.Env, s.Command, last)
