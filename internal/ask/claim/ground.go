@@ -169,7 +169,7 @@ func (s *Source) quote(start, end int) Quote {
 // pointerOf names the leaf of that number, counted in document order.
 func (s *Source) pointerOf(number int) (pointer string) {
 	n := 0
-	strictjson.Walk(s.value, func(path []string, _ []byte) bool {
+	s.value.Walk(func(path []string, _ strictjson.Value) bool {
 		if n == number {
 			pointer = strictjson.Pointer(path)
 		}

@@ -33,9 +33,9 @@ const SourceLimit = 256 << 10
 //
 // The zero Source has an empty text, of which nothing can be quoted.
 type Source struct {
-	body    string // what can be quoted
-	value   []byte // the recorded JSON value
-	pointer string // of value in the record
+	body    string           // what can be quoted
+	value   strictjson.Value // the recorded one
+	pointer string           // of value in the record
 	plain   bool
 	cut     bool
 	runs    []run
@@ -81,38 +81,27 @@ func (s *Source) Truncated() bool { return s.cut }
 // Equal arguments give equal sources, which is what makes a quote checkable
 // later. The bytes are kept and must not be changed.
 func NewSource(record []byte, pointer string, limit int) (*Source, *Stop) {
-	if strictjson.Check(record, strictjson.Result) != nil {
+	value, err := strictjson.Parse(record, strictjson.Result)
+	if err != nil {
 		return nil, because(StageGrounding, writ.GroundSource, "", "a record that is strict JSON")
 	}
 	path, err := strictjson.ParsePointer(pointer)
 	if err != nil {
 		return nil, because(StageGrounding, writ.GroundSource, "", "an RFC 6901 pointer into the record")
 	}
-	value, at := record, 0
-	for _, tok := range path {
-		value, at = descend(value, at, tok)
+	for _, name := range path {
+		value = value.Get(name) // of objects alone: a record's place is named by its keys
 	}
-	if value == nil {
+	if value.Kind() == 0 {
 		return nil, because(StageGrounding, writ.GroundSource, "", "a record that holds a value at that pointer")
 	}
 	s := &Source{value: value, pointer: pointer}
 	limit = min(max(limit, 0), len(record)) // no text is longer than its record
-	w := &writer{s: s, base: at, limit: limit}
-	w.write()
+	w := &writer{s: s, record: record, limit: limit}
+	w.value(value)
+	s.body = w.out.String()
 	s.truncate(limit)
 	return s, nil
-}
-
-// descend returns the member of that name and its offset, nil if there is none.
-// Arrays are not entered: a record's place is named by its keys.
-func descend(value []byte, at int, name string) ([]byte, int) {
-	members, _ := strictjson.Members(value)
-	for _, m := range members {
-		if m.Name == name {
-			return m.Value, at + m.Offset
-		}
-	}
-	return nil, 0
 }
 
 // TextSource makes the source of a plain text in UTF-8, cut to at most limit

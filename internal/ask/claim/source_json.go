@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -11,117 +12,85 @@ import (
 // writer turns a checked JSON value into the text of a source, token by token,
 // and notes for each stretch where it came from.
 type writer struct {
-	s     *Source
-	base  int // of the value in the record
-	limit int
-	out   strings.Builder
-	count int // leaves so far
-	label int // of the value that comes next, -1 if it has no name
+	s      *Source
+	record []byte
+	limit  int
+	out    strings.Builder
+	count  int // leaves so far
 }
 
-// container is an object or an array that is open, and its own label.
-type container struct {
-	object bool
-	label  int
-}
+// full reports whether the text is longer than the limit by enough to know where it
+// may be cut, two characters: nothing more is read then.
+func (w *writer) full() bool { return w.out.Len() > w.limit+utf8.UTFMax*2 }
 
-// write fills the source. It stops reading once the text is longer than the
-// limit by enough to know where it may be cut: two characters.
-func (w *writer) write() {
-	b := w.s.value
-	var object []container // that are open
-	name := false          // the next string is a member's name
-	w.label = -1
-	for i := 0; i < len(b) && w.out.Len() <= w.limit+utf8.UTFMax*2; {
-		switch c := b[i]; c {
-		case ' ', '\t', '\n', '\r':
-			i++
-			continue
-		case '{', '[':
-			name = c == '{'
-			if j := skipSpace(b, i+1); b[j] == c+2 { // '}' is '{'+2, ']' is '['+2
-				w.leaf(strictjson.Kind(c), func() { w.token(b, i, i+1); w.token(b, j, j+1) })
-				i = j + 1
-				name = false
-				continue
-			}
-			object = append(object, container{c == '{', w.label})
-			w.label = -1
-			w.token(b, i, i+1)
-			i++
-		case '}', ']':
-			w.token(b, i, i+1)
-			w.label = object[len(object)-1].label
-			w.valued()
-			object, name = object[:len(object)-1], false
-			i++
-		case ',':
-			name = object[len(object)-1].object
-			w.token(b, i, i+1)
-			i++
-		case ':':
-			name = false
-			w.token(b, i, i+1)
-			w.s.labels[w.label].end = w.out.Len()
-			i++
-		case '"':
-			end := endOfString(b, i)
-			if name {
-				w.label = len(w.s.labels)
-				w.s.labels = append(w.s.labels, label{start: w.out.Len(), end: math.MaxInt, value: math.MaxInt})
-				w.text(b, i, end)
-			} else {
-				w.leaf(strictjson.String, func() { w.text(b, i, end) })
-			}
-			i = end
+// value writes a value, as far as there is room.
+func (w *writer) value(v strictjson.Value) {
+	if w.full() {
+		return
+	}
+	from, to := v.Span()
+	kind, start := v.Kind(), w.out.Len()
+	if v.Len() == 0 {
+		switch kind {
+		case strictjson.Object, strictjson.Array:
+			w.token(from, from+1)
+			w.token(to-1, to)
+		case strictjson.String:
+			w.text(from, to)
 		default:
-			end := i
-			for end < len(b) && !strings.ContainsRune(",]} \t\n\r", rune(b[end])) {
-				end++
-			}
-			w.leaf(strictjson.KindOf(b[i:end]), func() { w.token(b, i, end) })
-			i = end
+			w.token(from, to)
 		}
+		w.s.leaves = append(w.s.leaves, leaf{start: start, end: w.out.Len(), kind: kind, number: w.count})
+		w.count++
+		return
 	}
-	w.s.body = w.out.String()
-}
-
-func skipSpace(b []byte, i int) int {
-	for b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r' {
-		i++
+	w.token(from, from+1)
+	at := from + 1 // the end of what was written last
+	for _, m := range v.Members() {
+		w.member(at, m)
+		_, at = m.Span()
 	}
-	return i
-}
-
-func endOfString(b []byte, i int) int {
-	for i++; b[i] != '"'; i++ {
-		if b[i] == '\\' {
-			i++
-		}
+	for _, e := range v.Elements() {
+		begin, end := e.Span()
+		w.sign(',', at, begin)
+		w.value(e)
+		at = end
 	}
-	return i + 1
-}
-
-func (w *writer) leaf(k strictjson.Kind, write func()) {
-	start := w.out.Len()
-	write()
-	w.s.leaves = append(w.s.leaves, leaf{start: start, end: w.out.Len(), kind: k, number: w.count})
-	w.count++
-	w.valued()
-}
-
-// valued notes that the value of the name that was written last ends here.
-func (w *writer) valued() {
-	if w.label >= 0 {
-		w.s.labels[w.label].value = w.out.Len()
+	if !w.full() {
+		w.token(to-1, to)
 	}
-	w.label = -1
 }
 
-// token writes b[i:j] as it stands.
-func (w *writer) token(b []byte, i, j int) {
-	w.run(run{text: w.out.Len(), record: w.base + i, size: j - i, recorded: j - i})
-	w.out.Write(b[i:j])
+// member writes a member of an object with what parts it from the one before, which
+// ends there.
+func (w *writer) member(at int, v strictjson.Value) {
+	if w.full() {
+		return
+	}
+	begin, _ := v.Span()
+	name := at + bytes.IndexByte(w.record[at:begin], '"')
+	end := at + bytes.LastIndexByte(w.record[at:begin], '"') + 1
+	w.sign(',', at, name)
+	n := len(w.s.labels)
+	w.s.labels = append(w.s.labels, label{start: w.out.Len(), end: math.MaxInt, value: math.MaxInt})
+	w.text(name, end)
+	w.sign(':', end, begin)
+	w.s.labels[n].end = w.out.Len()
+	w.value(v)
+	w.s.labels[n].value = w.out.Len()
+}
+
+// sign writes a sign that stands between two offsets, if it does.
+func (w *writer) sign(c byte, from, to int) {
+	if i := bytes.IndexByte(w.record[from:to], c); i >= 0 {
+		w.token(from+i, from+i+1)
+	}
+}
+
+// token writes that part of the record as it stands.
+func (w *writer) token(i, j int) {
+	w.run(run{text: w.out.Len(), record: i, size: j - i, recorded: j - i})
+	w.out.Write(w.record[i:j])
 }
 
 // run appends a stretch, or lengthens the last one where nothing lies between.
@@ -136,14 +105,15 @@ func (w *writer) run(r run) {
 	w.s.runs = append(w.s.runs, r)
 }
 
-// text writes the string literal b[i:j] with the fewest escapes.
-func (w *writer) text(b []byte, i, j int) {
+// text writes the string literal between two offsets with the fewest escapes.
+func (w *writer) text(i, j int) {
+	b := w.record
 	for start := i; i < j; start = i {
 		if b[i] != '\\' {
 			for i < j && b[i] != '\\' {
 				i++
 			}
-			w.token(b, start, i)
+			w.token(start, i)
 			continue
 		}
 		i += 2
@@ -156,7 +126,7 @@ func (w *writer) text(b []byte, i, j int) {
 		decoded, _ := strictjson.Text([]byte(`"` + string(b[start:i]) + `"`))
 		quoted := strictjson.Quote(decoded)
 		quoted = quoted[1 : len(quoted)-1]
-		w.run(run{text: w.out.Len(), record: w.base + start, size: len(quoted), recorded: i - start, atom: true})
+		w.run(run{text: w.out.Len(), record: start, size: len(quoted), recorded: i - start, atom: true})
 		w.out.Write(quoted)
 	}
 }
