@@ -321,13 +321,8 @@ func (c *Console) deaf(ctx context.Context, in *login, of approval.Question) str
 		return "it is another one than serves this address"
 	}
 	whose := ""
-	for it, err := range c.o.Log.Read(ctx, of.Session, 1) {
-		if err == nil {
-			if rec, err := audit.ParseRecord(it.Leaf); err == nil && rec.Kind == audit.KindOpen {
-				whose, _ = strictjson.Of(rec.Data).Get("principal").Text()
-			}
-		}
-		break
+	if first, err := c.record(ctx, of.Session, 1); err == nil && first.Record.Kind == audit.KindOpen {
+		whose, _ = strictjson.Of(first.Record.Data).Get("principal").Text()
 	}
 	switch whose {
 	case "", "none": // anybody's who carries no session
@@ -451,9 +446,7 @@ func (c *Console) answered(x *request, f flash) error {
 	c.mu.Lock()
 	x.login.flashes = append(x.login.flashes[max(0, len(x.login.flashes)+1-maxFlashes):], f)
 	c.mu.Unlock()
-	x.w.Header().Set("Location", "/approvals?told="+f.told)
-	x.w.WriteHeader(http.StatusSeeOther)
-	return nil
+	return x.leadTo("/approvals?told=" + f.told)
 }
 
 // unanswered is answered of what came to nothing: why is said at the question, if it is open, and

@@ -72,9 +72,7 @@ func (c *Console) audit(x *request) error {
 		if len(ids) > 1 { // one that was closed had it before
 			to = "/audit" + filter{Session: session}.query()
 		}
-		x.w.Header().Set("Location", to)
-		x.w.WriteHeader(http.StatusSeeOther)
-		return nil
+		return x.leadTo(to)
 	} else if p.Named != "" {
 		return &refusal{http.StatusBadRequest, "No such name", "No session is kept under that name. Each has an id as well, s_…, and a decision is s_…/7."}
 	}
@@ -120,10 +118,15 @@ func (c *Console) verify(x *request) error {
 		return errBusy
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.Context()))
-	stop := context.AfterFunc(ending{c.o.Ending}, cancel)
+	go func() {
+		select {
+		case <-c.o.Ending:
+		case <-ctx.Done():
+		}
+		cancel()
+	}()
 	go func() {
 		defer cancel()
-		defer stop()
 		last, found, ok := time.Time{}, "", false
 		err := contained("writ audit verify", func() (err error) {
 			found, ok, err = c.o.Verify(ctx, func(done, of int64) {
@@ -143,24 +146,7 @@ func (c *Console) verify(x *request) error {
 		c.check = check{found: found, ok: ok, at: c.o.Clock()}
 		c.mu.Unlock()
 	}()
-	x.w.Header().Set("Location", "/audit#check")
-	x.w.WriteHeader(http.StatusSeeOther)
-	return nil
-}
-
-// ending is a context that is done when the server is to end.
-type ending struct{ over <-chan struct{} }
-
-func (e ending) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (e ending) Done() <-chan struct{}       { return e.over }
-func (e ending) Value(any) any               { return nil }
-func (e ending) Err() error {
-	select {
-	case <-e.over:
-		return context.Canceled
-	default:
-		return nil
-	}
+	return x.leadTo("/audit#check")
 }
 
 func (c *Console) exported(x *request) error {

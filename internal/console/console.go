@@ -29,6 +29,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"embed"
@@ -355,6 +356,26 @@ func contained(command string, do func() error) (err error) {
 		}
 	}()
 	return do()
+}
+
+// leadTo leads the browser to another page.
+func (x *request) leadTo(page string) error {
+	x.w.Header().Set("Location", page)
+	x.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// record is one record of a session; the error is audit.ErrNotFound where there is none.
+func (c *Console) record(ctx context.Context, session string, n uint64) (r audit.ProvenRecord, err error) {
+	for it, err := range c.o.Log.Read(ctx, session, n) {
+		if err != nil || it.N != n {
+			return r, cmp.Or(err, audit.ErrNotFound)
+		}
+		r.Item = it
+		r.Record, err = audit.ParseRecord(it.Leaf)
+		return r, err
+	}
+	return r, audit.ErrNotFound
 }
 
 // static are the style and the script.

@@ -80,9 +80,7 @@ func (c *Console) decision(x *request) error {
 	d, err := c.explained(x)
 	if err != nil {
 		if at, other := c.otherKind(x); other { // it stands in the timeline
-			x.w.Header().Set("Location", at)
-			x.w.WriteHeader(http.StatusSeeOther)
-			return nil
+			return x.leadTo(at)
 		}
 		return err
 	}
@@ -157,14 +155,8 @@ func (c *Console) otherKind(x *request) (at string, other bool) {
 	if err != nil || !audit.ValidSession(session) {
 		return "", false
 	}
-	for it, err := range c.o.Log.Read(x.Context(), session, n) {
-		if err != nil || it.N != n {
-			return "", false
-		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		return fmt.Sprintf("/s/%s?at=%d#n%d", session, n, n), err == nil && rec.Kind != audit.KindDecision
-	}
-	return "", false
+	r, err := c.record(x.Context(), session, n)
+	return fmt.Sprintf("/s/%s?at=%d#n%d", session, n, n), err == nil && r.Record.Kind != audit.KindDecision
 }
 
 // exactly are the values of a decision that its page shows as they were.
@@ -298,20 +290,11 @@ func (c *Console) value(x *request) error {
 	if err != nil || !audit.ValidSession(session) || !slices.Contains(recorded, name) {
 		return errNoRecord
 	}
-	var b []byte
-	for it, err := range c.o.Log.Read(x.Context(), session, n) {
-		if err != nil {
-			return err
-		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err != nil {
-			return err
-		}
-		if it.N == n {
-			b = story.Exact(&audit.ProvenRecord{Item: it, Record: rec}, name)
-		}
-		break
+	r, err := c.record(x.Context(), session, n)
+	if err != nil {
+		return err
 	}
+	b := story.Exact(&r, name)
 	if b == nil {
 		return errNoRecord
 	}
@@ -359,16 +342,12 @@ func (c *Console) evidence(x *request) error {
 	}
 	p := evidencePage{Session: session, Number: uint32(of), N: rec.N, Kind: rec.Record.Kind, Time: rec.Record.Time, Decision: audit.DecisionOf(rec.Record), At: x.asked("at")}
 	if p.Decision > 0 {
-		for it, err := range c.o.Log.Read(ctx, session, p.Decision) {
-			if err != nil {
-				return err
-			}
-			if called, err := audit.ParseRecord(it.Leaf); err == nil {
-				line, _ := story.Of(called)
-				p.Tool = line.Tool
-			}
-			break
+		called, err := c.record(ctx, session, p.Decision)
+		if err != nil {
+			return err
 		}
+		line, _ := story.Of(called.Record)
+		p.Tool = line.Tool
 	}
 	for _, name := range []string{"result", "error", "turn"} {
 		if b, kept := rec.Value(name); kept {

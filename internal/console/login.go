@@ -149,8 +149,7 @@ func (c *Console) enter(x *request) error {
 		return nil
 	}
 	c.mu.Unlock()
-	c.begin(x, &login{code: l.code}, "/")
-	return nil
+	return c.begin(x, &login{code: l.code}, "/")
 }
 
 // sign lets in who has the token of a client that is a person's. Whatever else is sent has one
@@ -176,8 +175,7 @@ func (c *Console) sign(x *request) error {
 	if !ok {
 		return c.show(x, http.StatusUnauthorized, "login.html", "Sign in", door{"That lets nobody in.", c.page(x.PostForm.Get("to"))})
 	}
-	c.begin(x, &login{client: client, token: keyOf(token)}, c.page(x.PostForm.Get("to")))
-	return nil
+	return c.begin(x, &login{client: client, token: keyOf(token)}, c.page(x.PostForm.Get("to")))
 }
 
 // door is what the page shows where nobody is logged in: what is to be said, and the page that
@@ -203,7 +201,7 @@ func (c *Console) page(to string) string {
 
 // begin begins a login, in the place of the one of the same origin that has not been seen for
 // longest where there are too many, and leads its browser to a page, "" for the first.
-func (c *Console) begin(x *request, in *login, to string) {
+func (c *Console) begin(x *request, in *login, to string) error {
 	s, now := secret(), c.o.Clock()
 	in.form, in.since, in.last, in.ended = secret(), now, now, make(chan struct{})
 	c.mu.Lock()
@@ -224,8 +222,7 @@ func (c *Console) begin(x *request, in *login, to string) {
 	c.logins[keyOf(s)] = in
 	c.mu.Unlock()
 	c.setCookie(x, s, 0)
-	x.w.Header().Set("Location", cmp.Or(to, "/"))
-	x.w.WriteHeader(http.StatusSeeOther)
+	return x.leadTo(cmp.Or(to, "/"))
 }
 
 func (c *Console) setCookie(x *request, value string, age int) {

@@ -205,9 +205,7 @@ func (c *Console) replays(x *request) error {
 		}
 	}
 	go c.judge(ctx, t, x.login)
-	x.w.Header().Set("Location", "/policy/replay")
-	x.w.WriteHeader(http.StatusSeeOther)
-	return nil
+	return x.leadTo("/policy/replay")
 }
 
 func (c *Console) judge(ctx context.Context, t *replay, in *login) {
@@ -269,11 +267,8 @@ func (c *Console) acted(ctx context.Context, calls []Difference) {
 	rows := make([]*row, len(calls))
 	for i := range calls {
 		rows[i] = &row{rec: &audit.Record{}}
-		for it, err := range c.o.Log.Read(ctx, calls[i].Session, calls[i].N) {
-			if rec, perr := audit.ParseRecord(it.Leaf); err == nil && perr == nil {
-				rows[i].rec = rec
-			}
-			break
+		if r, err := c.record(ctx, calls[i].Session, calls[i].N); err == nil {
+			rows[i].rec = r.Record
 		}
 	}
 	c.fill(ctx, rows, nil)
