@@ -130,7 +130,7 @@ var lattice = []layer{
 		outside: []string{"golang.org/x/text/unicode/norm"}},
 	{name: "evaluation", packages: []string{"eval/..."},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask"}), outside: anything},
-	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/rpc"})},
+	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/downstream", "internal/mcp/rpc"})},
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices", "internal/release"}},
 	{name: "test support: a server that wants a login", packages: []string{"internal/login/standin"}},
 	{name: "test support: a database", packages: []string{"internal/statement/throwaway"}},

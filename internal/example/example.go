@@ -18,8 +18,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"sync"
 
+	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
 )
@@ -41,18 +42,10 @@ var published []byte
 func Policy() []byte { return bytes.Clone(contracts) }
 
 const (
-	// Of the versions of MCP it speaks modern says in each request which it is;
-	// the others open with initialize, legacy where a client knows none of them.
-	versions = `["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]`
-	modern   = "2026-07-28"
-	legacy   = "2025-11-25"
-
-	metaPrefix   = "io.modelcontextprotocol/"
 	serverInfo   = `{"name":"writ-example","version":"1"}`
 	capabilities = `{"logging":{},"tools":{"listChanged":true}}`
-	cacheable    = `"ttlMs":0,"cacheScope":"public",`
-	// complete begins every result of modern.
-	complete = `{"resultType":"complete","_meta":{"` + metaPrefix + `serverInfo":` + serverInfo + `},`
+	// complete begins every result of the newest version.
+	complete = `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":` + serverInfo + `},`
 )
 
 // Serve answers one client that speaks newline-delimited JSON-RPC on in and
@@ -60,125 +53,67 @@ const (
 // read or written when ctx is done is left to itself. Each Serve has records of
 // its own.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	done := make(chan error, 1)
-	go func() { done <- serve(in, out) }()
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-done:
-		if ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil
-		}
+	err := downstream.ServeStdio(ctx, &server{records: newRecords()}, in, out, downstream.StdioOptions{Limits: strictjson.Request})
+	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("example server: %w", err)
 	}
+	return nil
 }
 
-// serve answers line by line and returns why there is no next one.
-func serve(in io.Reader, out io.Writer) error {
-	s := &server{records: newRecords()}
-	for lines := rpc.NewLines(in, strictjson.Request.Bytes); ; {
-		b, err := lines.Next()
-		var answer []byte
-		switch {
-		case err == nil:
-			answer = s.answer(b)
-		case errors.Is(err, rpc.ErrLineTooLong):
-			answer = rpc.ErrorResponse(nil, rpc.Errorf(rpc.CodeInvalidRequest, "the message is too long"))
-		default:
-			return err
-		}
-		if answer == nil {
-			continue
-		}
-		if _, err := out.Write(append(answer, '\n')); err != nil {
-			return err
-		}
-	}
-}
-
-// server is one client's.
+// server is one client's. It implements downstream.Router; the connection is its session.
 type server struct {
+	mu sync.Mutex // guards records
 	records
-	greeted bool // initialize was answered
 }
 
-// answer returns what one line is answered with, nil for nothing.
-func (s *server) answer(b []byte) []byte {
-	m, fault := rpc.Parse(b, strictjson.Request)
-	if fault == nil && !m.IsRequest() {
-		return nil
-	}
-	var result []byte
-	if fault == nil {
-		result, fault = s.result(&m)
-	}
-	switch {
-	case fault != nil:
-		return rpc.ErrorResponse(m.ID, fault)
-	case m.Method == "subscriptions/listen": // a stream has no result while it is open
-		return rpc.Notification("notifications/subscriptions/acknowledged", result)
-	}
-	return rpc.Response(m.ID, result)
+// PublicID implements downstream.Session.
+func (*server) PublicID() string { return "s_example" }
+
+// Describe implements downstream.Router.
+func (*server) Describe(context.Context, string) (can, info []byte, instructions string) {
+	return []byte(capabilities), []byte(serverInfo), ""
 }
 
-func (s *server) result(m *rpc.Message) ([]byte, *rpc.Error) {
-	if meta := m.Params.Get("_meta"); meta.Get(metaPrefix + "protocolVersion").Exists() {
-		return s.modern(m, meta)
+// OpenSession implements downstream.Router.
+func (s *server) OpenSession(context.Context, string, downstream.Carrier) (string, downstream.Session, error) {
+	return "", s, nil
+}
+
+// FindSession implements downstream.Router: no secret leads to a connection.
+func (*server) FindSession(context.Context, string, string) (downstream.Session, error) {
+	return nil, downstream.ErrNoSession
+}
+
+// CloseSession implements downstream.Router.
+func (*server) CloseSession(context.Context, downstream.Session) error { return nil }
+
+// Notified implements downstream.Router.
+func (*server) Notified(context.Context, *downstream.Request) {}
+
+// Subscribe implements downstream.Router. Nothing here ever changes: the stream stays silent.
+func (*server) Subscribe(_ context.Context, l downstream.Listener, _ func(string, []byte)) (downstream.Filter, func()) {
+	return downstream.Filter{Tools: l.Filter.Tools}, func() {}
+}
+
+// Handle implements downstream.Router.
+func (s *server) Handle(_ context.Context, r *downstream.Request) (out downstream.Reply) {
+	begin := `{`
+	if r.Era == downstream.Modern {
+		begin = complete
 	}
-	switch m.Method {
-	case "ping":
-		return []byte(`{}`), nil
-	case "initialize":
-		if s.greeted {
-			return nil, rpc.Errorf(rpc.CodeInvalidRequest, "initialize was answered already")
-		}
-		s.greeted = true
-		version, _ := m.Params.Get("protocolVersion").Text()
-		if version == modern || !strings.Contains(versions, string(strictjson.Quote(version))) {
-			version = legacy
-		}
-		return fmt.Appendf(nil, `{"capabilities":%s,"protocolVersion":%q,"serverInfo":%s}`, capabilities, version, serverInfo), nil
-	}
-	if !s.greeted {
-		return nil, rpc.Errorf(rpc.CodeInvalidRequest, "initialize comes first")
-	}
-	switch m.Method {
+	switch r.Method {
+	case "tools/list":
+		out.Result, out.Err = list(begin, r.Params)
+	case "tools/call":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		out.Result, out.Err = s.call(begin, r.Params)
 	case "logging/setLevel": // there is no message of any level
-		return []byte(`{}`), nil
-	case "tools/list":
-		return list(`{`, m.Params)
-	case "tools/call":
-		return s.call(`{`, m.Params)
+		out.Result = []byte(`{}`)
+	default:
+		out.Err = rpc.Errorf(rpc.CodeMethodNotFound, "method not found")
 	}
-	return nil, rpc.Errorf(rpc.CodeMethodNotFound, "method not found")
-}
-
-// modern is result for a request that says of which version it is.
-func (s *server) modern(m *rpc.Message, meta strictjson.Value) ([]byte, *rpc.Error) {
-	stated := meta.Get(metaPrefix + "protocolVersion")
-	if v, _ := stated.Text(); v != modern {
-		e := rpc.Errorf(rpc.CodeVersion, "unsupported protocol version")
-		e.Data = fmt.Appendf(nil, `{"supported":%s,"requested":%s}`, versions, stated.Raw())
-		return nil, e
-	}
-	if meta.Get(metaPrefix+"clientCapabilities").Kind() != strictjson.Object {
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, "_meta has no %sclientCapabilities", metaPrefix)
-	}
-	switch m.Method {
-	case "server/discover":
-		return fmt.Appendf(nil, `%s%s"supportedVersions":%s,"capabilities":%s}`, complete, cacheable, versions, capabilities), nil
-	case "tools/list":
-		return list(complete, m.Params)
-	case "tools/call":
-		return s.call(complete, m.Params)
-	case "subscriptions/listen": // nothing here ever changes: the stream stays silent
-		granted := `{}`
-		if string(m.Params.At("/notifications/toolsListChanged").Raw()) == "true" {
-			granted = `{"toolsListChanged":true}`
-		}
-		return fmt.Appendf(nil, `{"_meta":{"%ssubscriptionId":%s},"notifications":%s}`, metaPrefix, m.ID, granted), nil
-	}
-	return nil, rpc.Errorf(rpc.CodeMethodNotFound, "method not found")
+	return out
 }
 
 // list returns all tools, in a result that begins as it is told.
@@ -187,7 +122,7 @@ func list(begin string, params strictjson.Value) ([]byte, *rpc.Error) {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "there is one page")
 	}
 	all := bytes.ReplaceAll(bytes.TrimSpace(published), []byte("\n"), []byte(","))
-	return fmt.Appendf(nil, `%s%s"tools":[%s]}`, begin, cacheable, all), nil
+	return fmt.Appendf(nil, `%s"ttlMs":0,"cacheScope":"public","tools":[%s]}`, begin, all), nil
 }
 
 // call runs a tool. Arguments that do not fit, as what a tool says itself, are a

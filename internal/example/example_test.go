@@ -13,13 +13,15 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/writ-project/writ/internal/mcp/downstream"
 )
 
 var update = flag.Bool("update", false, "rewrite the pins of policy.yaml")
 
 // eachVersion runs a test with clients of the SDK that speak each version.
 func eachVersion(t *testing.T, test func(t *testing.T, connect func() *mcp.ClientSession)) {
-	for _, v := range []string{modern, legacy, "2025-06-18", "2025-03-26", "2024-11-05"} {
+	for _, v := range downstream.Versions {
 		t.Run(v, func(t *testing.T) { test(t, func() *mcp.ClientSession { return connect(t, v) }) })
 	}
 }
@@ -272,17 +274,17 @@ func TestDefinitions(t *testing.T) {
 func TestWire(t *testing.T) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	old := func(line string) []string {
-		return []string{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2099-01-01"}}`, line}
+		return []string{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2099-01-01","capabilities":{}}}`, line}
 	}
 	call := func(args string) string {
 		return `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"close_ticket","arguments":` + args + `}}`
 	}
 	for name, c := range map[string]struct {
 		say  []string
-		want string // of the last answer
+		want string
 	}{
-		"an unknown version gets the newest that opens so": {old(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), `"id":1,"result":{"capabilities":{"logging":{},"tools":{"listChanged":true}},"protocolVersion":"2025-11-25"`},
-		"initialize twice":          {old(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{}}`), `"id":2,"error":{"code":-32600`},
+		"an unknown version gets the newest that opens so": {old(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), `"id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"logging":{},"tools":{"listChanged":true}}`},
+		"initialize twice":          {old(`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`), `"id":2,"error":{"code":-32600`},
 		"tools before initialize":   {[]string{`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`}, `"id":2,"error":{"code":-32600`},
 		"no such method":            {old(`{"jsonrpc":"2.0","id":2,"method":"prompts/list"}`), `"id":2,"error":{"code":-32601`},
 		"no such page":              {old(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"x"}}`), `"id":2,"error":{"code":-32602`},
@@ -300,10 +302,10 @@ func TestWire(t *testing.T) {
 		"an argument of an enum":    {old(call(`{"id":"INC-1042","resolution":"because"}`)), `one of \"fixed\", \"duplicate\"`},
 
 		"of a version nobody knows": {[]string{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}}}`},
-			`"error":{"code":-32022,"message":"unsupported protocol version","data":{"supported":["2026-07-28",`},
+			`"error":{"code":-32022,"message":"this protocol version is not supported","data":{"supported":["2026-07-28",`},
 		"of no capabilities": {[]string{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`}, `"id":2,"error":{"code":-32602`},
 		"gone in 2026-07-28": {[]string{`{"jsonrpc":"2.0","id":2,"method":"ping","params":{` + meta + `}}`}, `"id":2,"error":{"code":-32601`},
-		"discover":           {[]string{`{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{` + meta + `}}`}, `"id":2,"result":{"resultType":"complete","_meta":{`},
+		"discover":           {[]string{`{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{` + meta + `}}`}, `"id":2,"result":{"resultType":"complete","supportedVersions":["2026-07-28",`},
 		"listen": {[]string{`{"jsonrpc":"2.0","id":"s","method":"subscriptions/listen","params":{` + meta + `,"notifications":{"toolsListChanged":true,"x":true}}}`},
 			`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"},"notifications":{"toolsListChanged":true}}}`},
 	} {
@@ -312,9 +314,8 @@ func TestWire(t *testing.T) {
 			if err := Serve(t.Context(), strings.NewReader(strings.Join(c.say, "\n")+"\n"), &out); err != nil {
 				t.Fatal(err)
 			}
-			said := strings.Split(strings.TrimSpace(out.String()), "\n")
-			if last := said[len(said)-1]; !strings.Contains(last, c.want) {
-				t.Errorf("answered %s\nwant %s", last, c.want)
+			if said := out.String(); !strings.Contains(said, c.want) {
+				t.Errorf("answered %s\nwant %s", said, c.want)
 			}
 		})
 	}
