@@ -129,9 +129,8 @@ func redefined(c *Call, now Judged) bool {
 // Add takes in what came of other sessions.
 func (r *Replayed) Add(o *Replayed) {
 	r.Sessions, r.Elsewhere, r.Calls, r.Redefined = r.Sessions+o.Sessions, r.Elsewhere+o.Elsewhere, r.Calls+o.Calls, r.Redefined+o.Redefined
-	for _, n := range []struct{ to, of *Count }{{&r.Before, &o.Before}, {&r.After, &o.After}} {
-		n.to.Passed, n.to.Asked, n.to.Refused = n.to.Passed+n.of.Passed, n.to.Asked+n.of.Asked, n.to.Refused+n.of.Refused
-	}
+	r.Before.plus(o.Before)
+	r.After.plus(o.After)
 	r.Otherwise = append(r.Otherwise, o.Otherwise...)
 	r.Undone, r.Assumed, r.Untried = r.Undone+o.Undone, r.Assumed+o.Assumed, r.Untried+o.Untried
 }
