@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -100,7 +99,7 @@ type files struct {
 	queue *approval.Queue // of what waits for one
 
 	again   func() (*files, error) // reads them once more
-	loading *sync.Mutex            // guards now
+	loading chan struct{}          // holds one while they are, and guards now
 	// addresses are the gateway's own, which no tool may name whatever is reloaded.
 	addresses []string
 	now       *files // in force at the gateway that was started: what is reloaded of them is
@@ -219,7 +218,7 @@ func (f *flags) readConfig() (*files, error) {
 // newFiles returns the files of a state directory, which no tool may name: with
 // it this process, whose memory and environment hold what it holds.
 func newFiles(state string) *files {
-	o := &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: new(sync.Mutex), logins: logins(state),
+	o := &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: make(chan struct{}, 1), logins: logins(state),
 		turned: metrics.Counter("writ_console_refused_total", "Tokens that let nobody in at the console's public address.")}
 	if dir := statedir.HeadsDir(state); dir != "" {
 		o.own(dir)

@@ -26,15 +26,13 @@ import (
 
 // inForce are the files that a gateway which runs has in force.
 func (o *files) inForce(ctx context.Context) (*files, error) {
-	for !o.loading.TryLock() { // it is reading them anew
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
+	select {
+	case o.loading <- struct{}{}: // it is not reading them anew
+		defer func() { <-o.loading }()
+		return o.now, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	defer o.loading.Unlock()
-	return o.now, nil
 }
 
 // shownServers are the servers of a gateway with their tools, for the console.

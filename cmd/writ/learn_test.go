@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -67,7 +66,7 @@ func TestLearn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &files{state: g.state, store: st, loading: new(sync.Mutex), now: &files{policy: p}}
+	o := &files{state: g.state, store: st, loading: make(chan struct{}, 1), now: &files{policy: p}}
 	told, err := o.learned(t.Context(), "example/close_ticket")
 	if err != nil || told.Learn != "" { // no file is named
 		t.Fatal(told, err)

@@ -95,8 +95,8 @@ func reloadAt(ctx context.Context, door *http.Client, soFar string) (r reloaded,
 
 // reload reads a gateway's files again and puts them in force, all or none.
 func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, err error) {
-	o.loading.Lock()
-	defer o.loading.Unlock()
+	o.loading <- struct{}{}
+	defer func() { <-o.loading }()
 	next, err := o.again()
 	if err != nil {
 		return out, err
@@ -169,8 +169,8 @@ func (o *files) setup() gateway.Setup {
 // gateway has kept there meanwhile: there is one file for all that a client starts. What
 // else changed in it since it was read comes in by a reload alone.
 func (o *files) grow(ctx context.Context, g *gateway.Gateway, lines []policy.Grown, record func() error) error {
-	o.loading.Lock()
-	defer o.loading.Unlock()
+	o.loading <- struct{}{}
+	defer func() { <-o.loading }()
 	done, err := config.HoldGrown(ctx, o.now.file)
 	if err != nil {
 		return err
