@@ -63,7 +63,7 @@ func (n *naive) prompt(request string) ask.Prompt {
 			if err != nil {
 				continue
 			}
-			p.Tools = append(p.Tools, ask.PromptTool{Server: s.Name, Name: t.Name, Definition: b})
+			p.Tools = append(p.Tools, ask.Listed{Tool: claim.Tool{Server: s.Name, Name: t.Name}, Definition: b})
 		}
 	}
 	return p

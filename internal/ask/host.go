@@ -300,8 +300,7 @@ func (l *Listing) tool(t *claim.Tool) Listed {
 func (r *run) plan(ctx context.Context, text string, listing *Listing, allowed []claim.Tool) ([]byte, error) {
 	p := Prompt{Request: text}
 	for i := range allowed {
-		t := listing.tool(&allowed[i])
-		p.Tools = append(p.Tools, PromptTool{Server: t.Server, Name: t.Name, Definition: t.Definition})
+		p.Tools = append(p.Tools, listing.tool(&allowed[i]))
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()

@@ -310,7 +310,7 @@ func (f summariserFunc) Summarise(_ context.Context, m Material) ([]byte, error)
 // TestPrompts: a model is told the effective allowlist and nothing else of the
 // catalogue, and not more than a bound.
 func TestPrompts(t *testing.T) {
-	p := Prompt{Request: "q", Tools: []PromptTool{{Server: "a", Name: "b",
+	p := Prompt{Request: "q", Tools: []Listed{{Tool: claim.Tool{Server: "a", Name: "b"},
 		Definition: []byte(`{"name":"b","description":"do\nthis","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"x":1}}`)}}}
 	system, user, err := p.Messages()
 	if err != nil || user != "q" || !strings.HasSuffix(system, "The tools:\n"+`{"server":"a","tool":"b","description":"do\nthis","inputSchema":{"type":"object"}}`+"\n") {

@@ -12,13 +12,7 @@ import (
 // Prompt is what a planner is told.
 type Prompt struct {
 	Request string
-	Tools   []PromptTool // the effective allowlist, by server and name
-}
-
-// PromptTool is one tool a plan may name.
-type PromptTool struct {
-	Server, Name string
-	Definition   []byte // as the server sent it
+	Tools   []Listed // the effective allowlist, by server and name
 }
 
 // Planner proposes one plan. What it returns is the exact bytes of its answer:

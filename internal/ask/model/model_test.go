@@ -104,7 +104,7 @@ var wires = []wire{
 	},
 }
 
-var prompt = ask.Prompt{Request: "read /a", Tools: []ask.PromptTool{{Server: "files", Name: "read_file",
+var prompt = ask.Prompt{Request: "read /a", Tools: []ask.Listed{{Tool: claim.Tool{Server: "files", Name: "read_file"},
 	Definition: []byte(`{"name":"read_file","description":"Reads","inputSchema":{"type":"object"}}`)}}}
 
 // asked makes one request of a server that answers with handler, and counts what
