@@ -131,6 +131,65 @@ func (l Layout) Read(b []byte) ([]Server, error) {
 	return all, nil
 }
 
+// leave says why a server is left alone, where nothing said so before.
+func (s *Server) leave(why string) {
+	if s.Left == "" {
+		s.Left = why
+	}
+}
+
+// starts reads what an entry says of a program to start: its command, with the arguments,
+// and its environment.
+func (s *Server) starts(l Layout, entry map[string]any) {
+	env := "env"
+	switch program, ok := entry["command"].(string); {
+	case l.Vector:
+		env = "environment"
+		if s.Command, ok = textsIn(entry["command"]); !ok {
+			s.leave("its command has an unknown shape")
+		}
+	case ok:
+		s.Command = []string{program}
+	default:
+		s.leave("its command has an unknown shape")
+	}
+	if args, has := entry["args"]; has && !l.Vector {
+		texts, ok := textsIn(args)
+		if !ok {
+			s.leave("its arguments have an unknown shape")
+		}
+		s.Command = append(s.Command, texts...)
+	}
+	if all, has := entry[env]; has {
+		values, ok := all.(map[string]any)
+		if !ok {
+			s.leave("its environment has an unknown shape")
+		}
+		s.Env = map[string]string{}
+		for name, v := range values {
+			if s.Env[name], ok = v.(string); !ok {
+				s.leave("its environment has a value that is no text")
+			}
+		}
+	}
+}
+
+// textsIn are the texts of a list; ok is false for anything else.
+func textsIn(v any) (texts []string, ok bool) {
+	all, ok := v.([]any)
+	if !ok {
+		return nil, false
+	}
+	for _, v := range all {
+		s, ok := v.(string)
+		if !ok {
+			return nil, false
+		}
+		texts = append(texts, s)
+	}
+	return texts, true
+}
+
 var (
 	// variable is what clients fill in before they start a command.
 	variable = text.Pattern(`\$\{|\$[A-Za-z_]|\{(env|file):`)

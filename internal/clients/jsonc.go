@@ -154,23 +154,6 @@ func (l Layout) readJSON(b []byte) (all []Server, err error) {
 
 func at(v *hujson.Value) span { return span{v.StartOffset, v.EndOffset} }
 
-// textsOf are the texts of a list; ok is false for anything else.
-func textsOf(v *hujson.Value) (texts []string, ok bool) {
-	a, ok := v.Value.(*hujson.Array)
-	if !ok {
-		return nil, false
-	}
-	texts = []string{}
-	for i := range a.Elements {
-		text, ok := textOf(&a.Elements[i])
-		if !ok {
-			return nil, false
-		}
-		texts = append(texts, text)
-	}
-	return texts, true
-}
-
 // textsBelow are the texts in a value, but for names.
 func textsBelow(v *hujson.Value) (all []span) {
 	switch t := v.Value.(type) {
@@ -216,20 +199,12 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 			s.masked = append(s.masked, textsBelow(&m.Value)...)
 		}
 	}
-	says := func(key, want string) bool {
-		m := get(key)
-		return m != nil && string(text[m.Value.StartOffset:m.Value.EndOffset]) == want
-	}
-	leave := func(why string) {
-		if s.Left == "" {
-			s.Left = why
-		}
-	}
-	if says("disabled", "true") || says("enabled", "false") {
-		leave("it is switched off")
+	meaning, _ := meaningJSON(text[s.entry.from:s.entry.to])
+	if meaning["disabled"] == true || meaning["enabled"] == false {
+		s.leave("it is switched off")
 	}
 	if get("envFile") != nil {
-		leave("its environment is in a file that only the client reads")
+		s.leave("its environment is in a file that only the client reads")
 	}
 	command := get("command")
 	for _, key := range addresses {
@@ -239,29 +214,20 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		}
 		url, _ := textOf(&m.Value)
 		if url == "" || command != nil || s.URL != "" || get("args") != nil || get("env") != nil || l.Vector {
-			leave("it is a hosted server, of an unknown shape")
+			s.leave("it is a hosted server, of an unknown shape")
 			return s
 		}
 		s.URL = url
 	}
 	if s.URL != "" {
-		s.hosted(o, leave)
+		s.hosted(o)
 		return s
 	}
 	if command == nil {
-		leave("it has no command")
+		s.leave("it has no command")
 		return s
 	}
 	s.command = at(&command.Value)
-	if l.Vector {
-		if s.Command, ok = textsOf(&command.Value); !ok {
-			leave("its command has an unknown shape")
-		}
-	} else if program, ok := textOf(&command.Value); ok {
-		s.Command = []string{program}
-	} else {
-		leave("its command has an unknown shape")
-	}
 	s.insert = func(args []byte) []byte {
 		before := string(command.Name.BeforeExtra)
 		if strings.TrimLeft(before, " \t\r\n") != "" { // a comment
@@ -278,28 +244,9 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		return append([]byte(","+before+`"args": `), args...)
 	}
 	if args := get("args"); args != nil && !l.Vector {
-		texts, ok := textsOf(&args.Value)
-		if !ok {
-			leave("its arguments have an unknown shape")
-		}
-		s.Command, s.args, s.cut = append(s.Command, texts...), at(&args.Value), cutOf(text, o)
+		s.args, s.cut = at(&args.Value), cutOf(text, o)
 	}
-	if env := get(map[bool]string{true: "environment", false: "env"}[l.Vector]); env != nil {
-		s.Env = map[string]string{}
-		o, ok := env.Value.Value.(*hujson.Object)
-		if !ok {
-			leave("its environment has an unknown shape")
-			return s
-		}
-		for name, m := range members(o) {
-			value, ok := textOf(&m.Value)
-			if !ok {
-				leave("its environment has a value that is no text")
-				continue
-			}
-			s.Env[name] = value
-		}
-	}
+	s.starts(l, meaning)
 	return s
 }
 
@@ -307,35 +254,35 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 var addresses = []string{"url", "httpUrl", "serverUrl"}
 
 // hosted reads what else the entry of a hosted server says.
-func (s *Server) hosted(o *hujson.Object, leave func(string)) {
+func (s *Server) hosted(o *hujson.Object) {
 	for key, m := range members(o) {
 		lit, _ := m.Value.Value.(hujson.Literal)
 		switch {
 		case key == "type" || key == "transport":
 			s.typed = true
 			if !slices.Contains([]string{"http", "streamable-http", "streamableHttp"}, lit.String()) {
-				leave("it is a hosted server that speaks another protocol")
+				s.leave("it is a hosted server that speaks another protocol")
 			}
 		case slices.Contains(addresses, key):
 		case strings.Contains(strings.ToLower(key), "auth"):
-			leave("it is a hosted server that the client signs in to")
+			s.leave("it is a hosted server that the client signs in to")
 		case key == "headers":
 			all, ok := m.Value.Value.(*hujson.Object)
 			if !ok {
-				leave("its headers have an unknown shape")
+				s.leave("its headers have an unknown shape")
 				continue
 			}
 			for name, h := range members(all) {
 				value, ok := textOf(&h.Value)
 				if !ok {
-					leave("its headers have a value that is no text")
+					s.leave("its headers have a value that is no text")
 				}
 				variable := fmt.Sprintf("WRIT_HEADER_%d", len(s.Headers)+1)
 				s.Headers = append(s.Headers, Header{name, value, variable})
 				s.holes = append(s.holes, hole{at(&h.Value), "env/" + variable})
 			}
 		case key == "cwd" || strings.Contains(key, "/"):
-			leave("it is a hosted server, of an unknown shape")
+			s.leave("it is a hosted server, of an unknown shape")
 		default:
 			s.holes = append(s.holes, hole{at(&m.Value), key})
 		}

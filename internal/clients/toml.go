@@ -39,7 +39,7 @@ func (l Layout) readTOML(b []byte) (all []Server, err error) {
 		return nil, err
 	}
 	for _, name := range order {
-		s := serverTOML(b, name, tables[name], pairs[name])
+		s := l.serverTOML(b, name, tables[name], pairs[name])
 		for _, h := range env[name] {
 			s.env, s.masked = append(s.env, h), append(s.masked, h.span)
 		}
@@ -135,52 +135,27 @@ func valueIn(raw []byte) (int, bool) {
 	return i, i < len(raw)
 }
 
-func serverTOML(b []byte, name string, v any, pairs []pair) (s Server) {
+func (l Layout) serverTOML(b []byte, name string, v any, pairs []pair) (s Server) {
 	s.Name = name
-	leave := func(why string) {
-		if s.Left == "" {
-			s.Left = why
-		}
-	}
 	table, ok := v.(map[string]any)
 	if !ok {
-		leave("its entry has an unknown shape")
+		s.leave("its entry has an unknown shape")
 		return s
 	}
 	if table["url"] != nil {
-		leave("it is a hosted server")
+		s.leave("it is a hosted server")
 	}
 	if table["enabled"] == false {
-		leave("it is switched off")
+		s.leave("it is switched off")
 	}
-	command, ok := table["command"].(string)
-	if !ok {
-		leave("it has no command")
+	if _, ok := table["command"].(string); !ok {
+		s.leave("it has no command")
 		return s
 	}
-	s.Command = []string{command}
-	if raw, has := table["args"]; has {
-		texts, ok := textsIn(raw)
-		if !ok {
-			leave("its arguments have an unknown shape")
-		}
-		s.Command = append(s.Command, texts...)
-	}
-	if raw, has := table["env"]; has {
-		env, ok := raw.(map[string]any)
-		if !ok {
-			leave("its environment has an unknown shape")
-		}
-		s.Env = map[string]string{}
-		for k, v := range env {
-			if s.Env[k], ok = v.(string); !ok {
-				leave("its environment has a value that is no text")
-			}
-		}
-	}
+	s.starts(l, table)
 	if raw, has := table["env_vars"]; has {
 		if s.Inherit, ok = textsIn(raw); !ok {
-			leave("the variables it inherits have an unknown shape")
+			s.leave("the variables it inherits have an unknown shape")
 		}
 	}
 	find := func(key string) int {
@@ -188,7 +163,7 @@ func serverTOML(b []byte, name string, v any, pairs []pair) (s Server) {
 	}
 	c := find("command")
 	if c < 0 {
-		leave("its entry has an unknown shape")
+		s.leave("its entry has an unknown shape")
 		return s
 	}
 	p := pairs[c]
@@ -207,24 +182,9 @@ func serverTOML(b []byte, name string, v any, pairs []pair) (s Server) {
 			s.cut = span{p.to, q.to}
 		}
 	} else if table["args"] != nil {
-		leave("its arguments have an unknown shape")
+		s.leave("its arguments have an unknown shape")
 	}
 	return s
-}
-
-func textsIn(v any) (texts []string, ok bool) {
-	all, ok := v.([]any)
-	if !ok {
-		return nil, false
-	}
-	for _, v := range all {
-		s, ok := v.(string)
-		if !ok {
-			return nil, false
-		}
-		texts = append(texts, s)
-	}
-	return texts, true
 }
 
 func meaningTOML(b []byte) (all map[string]any, err error) {
