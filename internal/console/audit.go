@@ -150,12 +150,11 @@ func (c *Console) verify(x *request) error {
 }
 
 func (c *Console) exported(x *request) error {
-	select {
-	case c.export <- struct{}{}:
-		defer func() { <-c.export }()
-	default:
-		return errBusy
+	leave, err := c.export.take()
+	if err != nil {
+		return err
 	}
+	defer leave()
 	download(x, "writ-log.bundle", "application/octet-stream")
 	ctx, cancel := context.WithTimeout(x.Context(), atMostExport)
 	defer cancel()
@@ -176,7 +175,7 @@ func (c *Console) exported(x *request) error {
 		cancel()
 		out.stop()
 	}()
-	err := c.o.Export(ctx, out)
+	err = c.o.Export(ctx, out)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -222,11 +221,11 @@ func (s *steady) stop() { s.at.SetWriteDeadline(time.Now()) }
 
 // status is what writ status says.
 func (c *Console) status(x *request) error {
-	done, err := c.look(x)
+	leave, err := c.health.await(x)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer leave()
 	said, err := c.o.Status(x.Context())
 	if err != nil {
 		return err

@@ -142,11 +142,11 @@ func (c *Console) charts(x *request) error {
 	}
 	p.Reasons, p.Tools, p.Sessions = p.rank(reasons), p.rank(tools), p.rank(sessions)
 	if p.Looked {
-		done, err := c.look(x)
+		leave, err := c.health.await(x)
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer leave()
 		if p.Friction, p.Command, err = c.o.Friction(x.Context()); err != nil {
 			return err
 		}

@@ -117,17 +117,41 @@ type Console struct {
 	mux   *http.ServeMux
 	pages map[string]*template.Template
 
-	mu      sync.Mutex // guards the rest
-	links   map[key]link
-	logins  map[key]*login
-	code    code // good for any login
-	check   check
-	waited  map[string]approval.Question // lately, by their ids
-	replay  *replay                      // the one that is under way, or was made last
-	streams int
-	health  chan struct{} // one look at the gateway at a time
-	signing chan struct{} // so many looks at a token at a time
-	export  chan struct{} // one export at a time
+	mu     sync.Mutex // guards what stands to the next gap
+	links  map[key]link
+	logins map[key]*login
+	code   code // good for any login
+	check  check
+	waited map[string]approval.Question // lately, by their ids
+	replay *replay                      // the one that is under way, or was made last
+
+	streams seats
+	health  seats // looks at the gateway
+	signing seats // looks at a token
+	export  seats
+}
+
+// seats are for so many at a time.
+type seats chan struct{}
+
+// take is one that is free, until leave.
+func (s seats) take() (leave func(), err error) {
+	select {
+	case s <- struct{}{}:
+		return func() { <-s }, nil
+	default:
+		return nil, errBusy
+	}
+}
+
+// await is one that comes free before a request ends.
+func (s seats) await(x *request) (leave func(), err error) {
+	select {
+	case s <- struct{}{}:
+		return func() { <-s }, nil
+	case <-x.Context().Done():
+		return nil, errBusy
+	}
 }
 
 //go:embed templates static
@@ -143,7 +167,7 @@ const (
 // New returns the console.
 func New(o Options) *Console {
 	c := &Console{o: o, mux: http.NewServeMux(), pages: map[string]*template.Template{}, links: map[key]link{}, logins: map[key]*login{}, waited: map[string]approval.Question{},
-		health: make(chan struct{}, 1), signing: make(chan struct{}, maxSigning), export: make(chan struct{}, 1)}
+		streams: make(seats, maxStreams), health: make(seats, 1), signing: make(seats, maxSigning), export: make(seats, 1)}
 	layout := template.Must(template.New("layout.html").Funcs(template.FuncMap{
 		"draw": draw, "drawBytes": drawBytes, "marked": marked, "hit": hit, "prose": prose, "rests": rests, "stamp": c.stamp, "dict": dict,
 		"words": words, "clip": clip, "policyAt": policyAt, "evidenceAt": evidenceAt, "lines": lines, "seenAt": seenAt,

@@ -163,13 +163,12 @@ func (c *Console) sign(x *request) error {
 	if x.ParseForm() == nil && x.URL.RawQuery == "" && len(x.PostForm["token"]) == 1 {
 		token = strings.TrimSpace(x.PostForm.Get("token"))
 	}
-	select {
-	case c.signing <- struct{}{}:
-	case <-x.Context().Done():
-		return errBusy
+	leave, err := c.signing.await(x)
+	if err != nil {
+		return err
 	}
 	client, ok := func() (string, bool) {
-		defer func() { <-c.signing }()
+		defer leave()
 		return c.o.Client(token)
 	}()
 	if !ok {

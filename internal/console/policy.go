@@ -73,11 +73,11 @@ func (c *Console) policy(x *request) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.look(x)
+	leave, err := c.health.await(x)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer leave()
 	in, err := c.o.Policy(x.Context())
 	if err != nil {
 		return err

@@ -132,11 +132,11 @@ func (c *Console) replayed(x *request) error {
 	}
 	c.mu.Unlock()
 	if t == nil { // to begin with
-		done, err := c.look(x)
+		leave, err := c.health.await(x)
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer leave()
 		in, err := c.o.Policy(x.Context())
 		if err != nil {
 			return err

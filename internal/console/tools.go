@@ -203,11 +203,11 @@ var errNoTool = &refusal{http.StatusNotFound, "No such tool", "No server of this
 
 // tools shows the servers with their tools, or one of these.
 func (c *Console) tools(x *request) error {
-	done, err := c.look(x)
+	leave, err := c.health.await(x)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer leave()
 	if x.asked("tool") != "" {
 		return c.contract(x)
 	}
@@ -297,14 +297,4 @@ func (c *Console) contract(x *request) error {
 		p.Learned.Edges = p.Learned.Edges[:len(p.Learned.Edges)-p.Others]
 	}
 	return c.show(x, http.StatusOK, "tool.html", short(t.ID, 100), p)
-}
-
-// look is one look at the gateway at a time; done ends it.
-func (c *Console) look(x *request) (done func(), err error) {
-	select {
-	case c.health <- struct{}{}:
-		return func() { <-c.health }, nil
-	case <-x.Context().Done():
-		return nil, errBusy
-	}
 }
