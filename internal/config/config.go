@@ -165,6 +165,17 @@ type Metrics struct {
 	AnybodyMayRead bool `yaml:"anybody_may_read"`
 }
 
+func (m *Metrics) check(r *strictyaml.Reader) {
+	at := m.Node.Get("listen")
+	if at == nil {
+		r.Fault(m.Node, "no address", "metrics: { listen: 127.0.0.1:9464 }")
+	}
+	near, err := Loopback(m.Listen)
+	hold(r, at, err == nil, "not HOST:PORT", "listen: 127.0.0.1:9464")
+	hold(r, at, err != nil || near || m.AnybodyMayRead,
+		"not a loopback address: without TLS and tokens others could read what is done here", "listen: 127.0.0.1:9464, or say anybody_may_read: true")
+}
+
 // Console says where the console is reached through a proxy of the operator's.
 type Console struct {
 	strictyaml.Place
@@ -208,14 +219,8 @@ func (w *Witness) check(r *strictyaml.Reader, seen map[string]bool) {
 			return
 		}
 	}
-	u, err := url.Parse(w.URL)
-	near := false
-	if err == nil {
-		near, _ = Loopback(net.JoinHostPort(u.Hostname(), "0"))
-	}
-	hold(r, w.Node.Get("url"), err == nil && (u.Scheme == "https" || u.Scheme == "http" && near) && u.Host != "" && u.User == nil && u.Fragment == "" && u.RawQuery == "",
-		"not an absolute https URL without user, query and fragment", "url: https://host/prefix")
-	_, err = audit.NewCosignatures(w.Key)
+	hold(r, w.Node.Get("url"), endpointURL(w.URL), "not an absolute https URL without user, query and fragment", "url: https://host/prefix")
+	_, err := audit.NewCosignatures(w.Key)
 	hold(r, w.Node.Get("key"), err == nil, "not the Ed25519 key of a witness (C2SP tlog-cosignature)", "key: NAME+HASH+BASE64")
 	hold(r, w.Node.Get("key"), !seen[w.Key], "two witnesses have this key", "remove one")
 	seen[w.Key] = true
@@ -394,6 +399,10 @@ var (
 	headerValue = text.Pattern(`^[\t\x20-\x7e\x{80}-\x{10ffff}]*$`)
 )
 
+// isSection reports whether the file has what can be looked into. A value of the wrong type
+// has its fault already.
+func isSection(p strictyaml.Place) bool { return p.Given() && p.Node.Kind == strictyaml.Mapping }
+
 // check finds what the types cannot, fills in the environment and makes paths
 // absolute or relative to the working directory. A value of the wrong type has
 // its fault already and gets no second one.
@@ -401,7 +410,7 @@ func (c *Config) check(r *strictyaml.Reader) {
 	if c.Node.Kind != strictyaml.Mapping {
 		return
 	}
-	if n := c.At("servers"); c.Host == "" && n == c.Node || c.Host == "" && n.Kind == strictyaml.List && len(n.Items) == 0 {
+	if n := c.At("servers"); c.Host == "" && (n == c.Node || n.Kind == strictyaml.List && len(n.Items) == 0) {
 		r.Fault(n, "no server", "servers: [{name: files, command: [...]}]")
 	}
 	if n := c.At("policy"); n == c.Node || n.Kind == strictyaml.Text && n.Value == "" {
@@ -410,7 +419,7 @@ func (c *Config) check(r *strictyaml.Reader) {
 	oneOf(r, c.Node.Get("host"), c.Host, []string{"claude-code", "host"})
 	seen := map[string]bool{c.Host: c.Host != ""}
 	for i := range c.Servers {
-		if s := &c.Servers[i]; s.Given() && s.Node.Kind == strictyaml.Mapping {
+		if s := &c.Servers[i]; isSection(s.Place) {
 			s.check(r, seen, c.only == nil || *c.only == s.Name)
 			s.Dir = c.path(s.Dir)
 		}
@@ -422,31 +431,20 @@ func (c *Config) check(r *strictyaml.Reader) {
 	if mb := c.EvidenceMegabytes; mb.Valid && (mb.N < 1 || mb.N > maxEvidence) {
 		r.Fault(mb.Node, "evidence_megabytes is between 1 and "+strconv.Itoa(maxEvidence), "evidence_megabytes: 256")
 	}
-	if m := &c.Metrics; m.Given() && m.Node.Kind == strictyaml.Mapping {
-		at := m.Node.Get("listen")
-		if at == nil {
-			r.Fault(m.Node, "no address", "metrics: { listen: 127.0.0.1:9464 }")
+	for _, s := range []struct {
+		strictyaml.Place
+		check func(*strictyaml.Reader)
+	}{
+		{c.Metrics.Place, c.Metrics.check}, {c.Console.Place, c.Console.check}, {c.OTLP.Place, c.OTLP.check},
+		{c.Log.Place, c.Log.check}, {c.Retention.Place, c.Retention.check},
+	} {
+		if isSection(s.Place) {
+			s.check(r)
 		}
-		near, err := Loopback(m.Listen)
-		hold(r, at, err == nil, "not HOST:PORT", "listen: 127.0.0.1:9464")
-		hold(r, at, err != nil || near || m.AnybodyMayRead,
-			"not a loopback address: without TLS and tokens others could read what is done here", "listen: 127.0.0.1:9464, or say anybody_may_read: true")
-	}
-	if c.Console.Given() && c.Console.Node.Kind == strictyaml.Mapping {
-		c.Console.check(r)
-	}
-	if c.OTLP.Given() && c.OTLP.Node.Kind == strictyaml.Mapping {
-		c.OTLP.check(r)
-	}
-	if c.Log.Given() && c.Log.Node.Kind == strictyaml.Mapping {
-		c.Log.check(r)
-	}
-	if t := &c.Retention; t.Given() && t.Node.Kind == strictyaml.Mapping {
-		t.check(r)
 	}
 	witnesses := map[string]bool{}
 	for i := range c.Witnesses {
-		if w := &c.Witnesses[i]; w.Given() && w.Node.Kind == strictyaml.Mapping {
+		if w := &c.Witnesses[i]; isSection(w.Place) {
 			w.check(r, witnesses)
 		}
 	}
@@ -454,21 +452,25 @@ func (c *Config) check(r *strictyaml.Reader) {
 		r.Fault(n, "more than "+strconv.Itoa(maxWitnesses)+" witnesses", "")
 	}
 	c.Retention.Archive = c.path(c.Retention.Archive)
-	if c.Ask.Given() && c.Ask.Node.Kind == strictyaml.Mapping {
+	if isSection(c.Ask.Place) {
 		c.Ask.check(r, seen)
 		c.Ask.Screen, c.Ask.Planner.Rules = c.path(c.Ask.Screen), c.path(c.Ask.Planner.Rules)
 	}
-	if c.Memory.Given() && c.Memory.Node.Kind == strictyaml.Mapping {
+	if isSection(c.Memory.Place) {
 		c.Memory.check(r, c.path)
-		if n := c.Memory.Node.Get("with"); n != nil && !slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == c.Memory.With }) {
-			var names []string
-			for _, s := range c.Servers {
-				names = append(names, s.Name)
-			}
+		if n, names := c.Memory.Node.Get("with"), c.names(); n != nil && !slices.Contains(names, c.Memory.With) {
 			r.Fault(n, "there is no server of that name", strictyaml.Nearest(c.Memory.With, names))
 		}
 		c.Memory.Policy = c.path(c.Memory.Policy)
 	}
+}
+
+// names are those of the servers.
+func (c *Config) names() (names []string) {
+	for _, s := range c.Servers {
+		names = append(names, s.Name)
+	}
+	return names
 }
 
 // path is what a relative path of the configuration means.
@@ -602,10 +604,7 @@ func expand(r *strictyaml.Reader, n *strictyaml.Node, needed bool) string {
 // and its author believes it does. `optional: true` says that it is meant so.
 func (c *Config) agree(p *policy.Policy) Faults {
 	r := strictyaml.New(c.Policy)
-	var known []string
-	for _, s := range c.Servers {
-		known = append(known, s.Name)
-	}
+	known := c.names()
 	if c.Host != "" {
 		known = append(known, c.Host)
 	}

@@ -103,7 +103,7 @@ func (m *Memory) check(r *strictyaml.Reader, path func(string) string) {
 	if n := m.Node.Get("tools"); n != nil {
 		r.Fault(n, "the key tools is surface now: "+strings.Join(MemorySurfaces, ", "), "surface: everyday")
 	}
-	if m.Screen.Given() && m.Screen.Node.Kind == strictyaml.Mapping {
+	if isSection(m.Screen.Place) {
 		word(m.Screen.Node, "action", &m.Screen.Action, screenActions)
 		if m.Screen.Policy == "" {
 			m.Screen.Policy = BuiltInScreen
@@ -111,10 +111,10 @@ func (m *Memory) check(r *strictyaml.Reader, path func(string) string) {
 			m.Screen.Policy = path(m.Screen.Policy)
 		}
 	}
-	if m.Secrets.Given() && m.Secrets.Node.Kind == strictyaml.Mapping {
+	if isSection(m.Secrets.Place) {
 		m.Secrets.read(r, path, &m.intake)
 	}
-	if e := &m.Embeddings; e.Given() && e.Node.Kind == strictyaml.Mapping {
+	if e := &m.Embeddings; isSection(e.Place) {
 		for _, x := range [][2]string{{"url", "url: http://127.0.0.1:11434/v1"}, {"model", "model: NAME"}} {
 			if e.Node.Get(x[0]) == nil {
 				r.Fault(e.Node, "embeddings need a "+x[0], x[1])
