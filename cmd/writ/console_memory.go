@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -316,16 +315,15 @@ func (m *consoleMemory) Belief(ctx context.Context, namespace, id string, at tim
 
 // stands says whether the gateway's record of a session holds what it saw as evidence.
 func (m *consoleMemory) stands(ctx context.Context, evidence string) bool {
-	session, number, _ := strings.Cut(evidence, "/ev")
-	n, err := strconv.ParseUint(number, 10, 32)
-	if err != nil || !audit.ValidSession(session) {
+	id, err := writ.ParseEvidenceID(evidence)
+	if err != nil || !audit.ValidSession(id.Session) {
 		return false
 	}
-	head, err := m.store.Head(ctx, session)
+	head, err := m.store.Head(ctx, id.Session)
 	if err != nil {
 		return false
 	}
-	rec, err := story.Evidence(ctx, m.store, session, uint32(n), head)
+	rec, err := story.Evidence(ctx, m.store, id.Session, id.Number, head)
 	return err == nil && slices.ContainsFunc([]string{"result", "error", "turn"}, func(name string) bool { _, kept := rec.Value(name); return kept })
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 )
 
@@ -308,9 +309,8 @@ func (c *Console) receipt(x *request) error {
 
 // evidenceAt is where evidence is shown that is named s_…/ev4, "" for no such name.
 func evidenceAt(name string) string {
-	session, n, _ := strings.Cut(name, "/ev")
-	if of, err := strconv.ParseUint(n, 10, 32); err != nil || of == 0 || !audit.ValidSession(session) {
-		return ""
+	if id, err := writ.ParseEvidenceID(name); err == nil && audit.ValidSession(id.Session) {
+		return fmt.Sprintf("/e/%s/%d", id.Session, id.Number)
 	}
-	return "/e/" + session + "/" + n
+	return ""
 }
