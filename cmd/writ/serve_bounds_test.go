@@ -32,10 +32,18 @@ func TestD01ServeBoundsConnections(t *testing.T) {
 		}
 		held = append(held, c)
 	}
+	// Which were idle longest is the server's to say: a loaded machine takes note of them in
+	// another order.
+	ended := make(chan error, len(held))
+	for _, c := range held {
+		go func() {
+			_, err := io.Copy(io.Discard, c)
+			ended <- err
+		}()
+	}
 	for i := range more {
-		held[i].SetDeadline(time.Now().Add(10 * time.Second))
-		if _, err := io.Copy(io.Discard, held[i]); err != nil {
-			t.Fatalf("connection %d of %d is held still: %v", i, len(held), err)
+		if err := <-ended; err != nil {
+			t.Fatalf("%d of %d connections were given up, want %d: %v", i, len(held), more, err)
 		}
 	}
 }
