@@ -25,7 +25,7 @@ func (o *files) listenForMetrics(flag string) (net.Listener, error) {
 		if near, err := config.Loopback(flag); err != nil || !near {
 			return nil, cli.Fail(cli.ExitUsage, "writ serve --metrics 127.0.0.1:9464", "--metrics takes a HOST:PORT that this machine alone reaches; for another, writ.yaml has metrics with anybody_may_read: true")
 		}
-		at, o.metrics.AnybodyMayRead = flag, false
+		at = flag
 	}
 	if at == "" {
 		return nil, nil
@@ -39,14 +39,14 @@ func (o *files) listenForMetrics(flag string) (net.Listener, error) {
 	return ln, nil
 }
 
-// showMetrics serves them until end is called. On loopback h's checks of host and origin
-// keep pages of the web from reading them.
-func (o *files) showMetrics(ln net.Listener, g *gateway.Gateway, h *downstream.HTTP, stderr io.Writer) (end func()) {
+// showMetrics serves them until end is called. On loopback, as at an address of the flag, h's
+// checks of host and origin keep pages of the web from reading them.
+func (o *files) showMetrics(ln net.Listener, flag string, g *gateway.Gateway, h *downstream.HTTP, stderr io.Writer) (end func()) {
 	if ln == nil {
 		return func() {}
 	}
 	page := o.metricsPage(g)
-	if !o.metrics.AnybodyMayRead {
+	if flag != "" || !o.metrics.AnybodyMayRead {
 		page = h.Guard(page)
 	}
 	srv := downstream.NewServer(page)

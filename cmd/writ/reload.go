@@ -10,8 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
+	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -103,13 +102,12 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, e
 	}
 	var fixed []string
 	for _, f := range []struct {
-		name string
-		same bool
-	}{{"shadow", next.shadow == o.shadow}, {"approvals", next.asks == o.asks}, {"evidence_megabytes", next.caps == o.caps}, {"memory", reflect.DeepEqual(next.memory, o.memory)}, {"host", reflect.DeepEqual(next.host, o.host)},
-		{"metrics", next.metrics.Listen == o.metrics.Listen && next.metrics.AnybodyMayRead == o.metrics.AnybodyMayRead},
-		{"console", next.origin == o.origin}, {"otlp", next.otlp.Same(&o.otlp)}, {"log", next.log.Format == o.log.Format && next.log.Level == o.log.Level},
-		{"retention", next.retain == o.retain}, {"witnesses", slices.EqualFunc(next.named, o.named, sameWitness)}} {
-		if !f.same {
+		name    string
+		is, was any
+	}{{"shadow", next.shadow, o.shadow}, {"approvals", next.asks, o.asks}, {"evidence_megabytes", next.caps, o.caps}, {"memory", next.memory, o.memory}, {"host", next.host, o.host},
+		{"metrics", next.metrics, o.metrics}, {"console", next.origin, o.origin}, {"otlp", next.otlp, o.otlp}, {"log", next.log, o.log},
+		{"retention", next.retain, o.retain}, {"witnesses", next.named, o.named}} {
+		if !strictyaml.Same(f.is, f.was) {
 			fixed = append(fixed, f.name)
 		}
 	}

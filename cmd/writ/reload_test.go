@@ -34,7 +34,7 @@ func TestReload(t *testing.T) {
 		"  - { name: spare, command: [writ, example-server] }\n", "  - { name: spare, command: [writ, no-such-command] }\n"
 	servers := func(more string, all ...string) {
 		t.Helper()
-		write("writ.yaml", "policy: policy.yaml\n"+more+"servers:\n"+strings.Join(all, ""))
+		write("writ.yaml", "policy: policy.yaml\n"+more+"memory: { secrets: { env: HOME } }\nservers:\n"+strings.Join(all, ""))
 	}
 	write("policy.yaml", reloading)
 	servers("", first)
@@ -62,7 +62,7 @@ func TestReload(t *testing.T) {
 	call("search_tickets", `{"query":""}`)
 	shows("close_ticket", `{"id":"INC-1042","resolution":"fixed"}`, "closed")
 
-	servers("", first, spare)
+	servers("# what stands elsewhere says the same\n", first, spare)
 	reload(0, `in force: policy sha256:[0-9a-f]{64}\r\nstarted: spare`)
 	shows("search_policies", `{"query":""}`, "POL-")
 	shows("fetch_ticket", one, `"status":"closed"`)
@@ -72,7 +72,7 @@ func TestReload(t *testing.T) {
 	servers("shadow: true\napprovals: true\nconsole: { origin: https://writ.example.org }\notlp: { endpoint: http://127.0.0.1:1 }\nlog: { format: json }\n", changed)
 	reload(78, `nothing was changed: shadow, approvals, console, otlp, log changed, which takes a restart\r\n  try: restart the gateway`)
 	servers("", changed, "  - { name: spare, comand: [x] }\n")
-	reload(78, `writ.yaml:4:20: unknown key`)
+	reload(78, `writ.yaml:5:20: unknown key`)
 	shows("search_policies", `{"query":""}`, "POL-")
 	shows("fetch_ticket", one, `"status":"closed"`)
 

@@ -124,7 +124,7 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	o.callers.Watch(srv)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
-	defer o.showMetrics(counting, g, h, stderr)()
+	defer o.showMetrics(counting, counted, g, h, stderr)()
 	ended, err := o.upkeep(ctx, g, log, everyMinute(ctx))
 	if err != nil {
 		return errors.Join(err, stop())

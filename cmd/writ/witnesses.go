@@ -50,10 +50,6 @@ type witnessStatus struct {
 	Fault string    `json:"fault,omitempty"` // why it did not cosign what it was shown since
 }
 
-func sameWitness(a, b config.Witness) bool {
-	return a.URL == b.URL && a.Key == b.Key && a.Required == b.Required
-}
-
 // callWitnesses returns those that the configuration names.
 func (o *files) callWitnesses(log *slog.Logger) (*witnesses, error) {
 	if len(o.named) == 0 {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -34,11 +33,6 @@ type Log struct {
 
 // LogLevels are the words for a level.
 var LogLevels = []string{"info", "warn", "error"}
-
-// Same reports whether both tell the same collector the same.
-func (o *OTLP) Same(as *OTLP) bool {
-	return o.Endpoint == as.Endpoint && maps.Equal(o.Headers, as.Headers) && slices.Equal(o.Signals, as.Signals)
-}
 
 func (o *OTLP) check(r *strictyaml.Reader) {
 	at := o.Node.Get("endpoint")

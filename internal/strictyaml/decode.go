@@ -255,3 +255,47 @@ func (r *Reader) fields(n *Node, into any, v reflect.Value) {
 		}
 	}
 }
+
+// Same reports whether two values that were decoded say the same, wherever it stands in
+// its file. They hold no cycle.
+func Same(a, b any) bool { return sameValue(reflect.ValueOf(a), reflect.ValueOf(b)) }
+
+func sameValue(a, b reflect.Value) bool {
+	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {
+		return !a.IsValid() && !b.IsValid()
+	}
+	switch a.Kind() {
+	case reflect.Struct:
+		switch a.Type() {
+		case reflect.TypeFor[Place]():
+			return true
+		case reflect.TypeFor[Node](): // a key
+			return a.FieldByName("Value").Equal(b.FieldByName("Value"))
+		}
+		for i := range a.NumField() {
+			if !sameValue(a.Field(i), b.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Pointer:
+		return a.Equal(b) || sameValue(a.Elem(), b.Elem())
+	case reflect.Interface:
+		return sameValue(a.Elem(), b.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := range min(a.Len(), b.Len()) {
+			if !sameValue(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return a.Len() == b.Len()
+	case reflect.Map:
+		for _, k := range a.MapKeys() {
+			if !sameValue(a.MapIndex(k), b.MapIndex(k)) {
+				return false
+			}
+		}
+		return a.Len() == b.Len()
+	}
+	return a.Comparable() && a.Equal(b)
+}

@@ -338,3 +338,26 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestSame: what stands elsewhere in its file is the same, and any other word is not.
+func TestSame(t *testing.T) {
+	const text = "name: a\non: true\ncount: 3\nwords: [x, y]\nconstants: [1]\nparts: [{ id: p, size: 2 }]\nby_name: { n: { id: q } }\ntext: t\nflag: true\nwait: 3s\nargv: [c]\nenv: { K: v }\ninner: { id: r }\n"
+	decoded := func(text string) (d document) {
+		r := New("a.yaml")
+		r.Decode(r.Parse([]byte(text), ""), &d)
+		if faults := r.Faults(); len(faults) > 0 {
+			t.Fatal(text, faults)
+		}
+		return d
+	}
+	d := decoded(text)
+	if lines := strings.SplitAfter(text, "\n"); !Same(d, decoded("# moved\n"+strings.Join(append(lines[6:], lines[:6]...), ""))) {
+		t.Error("the same, elsewhere, is not the same")
+	}
+	for _, other := range [][2]string{{"name: a", "name: b"}, {"on: true", "on: false"}, {"count: 3", "count: 4"}, {"[x, y]", "[x]"}, {"[x, y]", "[x, z]"}, {"[1]", "[2]"}, {"size: 2", "size: 3"},
+		{"id: p", "id: s"}, {"{ n:", "{ m:"}, {"id: q", "id: s"}, {"text: t", "text: u"}, {"flag: true", "flag: false"}, {"3s", "4s"}, {"[c]", "[c, d]"}, {"K: v", "K: w"}, {"K: v", "L: v"}, {"K: v", "K: v, L: v"}, {"id: r", "id: s"}} {
+		if Same(d, decoded(strings.Replace(text, other[0], other[1], 1))) {
+			t.Errorf("%s is the same as %s", other[1], other[0])
+		}
+	}
+}
