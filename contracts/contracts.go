@@ -128,6 +128,7 @@ func blocks(text string) (out []block) {
 
 var (
 	toolLine = regexp.MustCompile(`^  ` + Self + `/([^:\s]+):`)
+	outputOf = regexp.MustCompile(`, output: ` + Self + `/([^#\s]+)#[^\s,\]]*`)
 	selfName = regexp.MustCompile(`(^|[\s\[{,'"])` + Self + `([/.])`)
 )
 
@@ -197,7 +198,7 @@ func (m *Match) Tools() string {
 	}
 	for _, b := range m.tools {
 		if pins, ok := m.pins[b.tool]; ok {
-			out.WriteString(strings.ReplaceAll(under(b.lines, m.server), pins[0], pins[1]))
+			out.WriteString(strings.ReplaceAll(under(m.sourced(b.lines), m.server), pins[0], pins[1]))
 		}
 	}
 	return out.String()
@@ -212,11 +213,22 @@ func (m *Match) Near(t *gate.Tool) string {
 	if i < 0 || d < 0 {
 		return ""
 	}
-	lines := strings.ReplaceAll(under(m.tools[i].lines, m.server), m.definitions[d].pin, t.Pin)
+	lines := strings.ReplaceAll(under(m.sourced(m.tools[i].lines), m.server), m.definitions[d].pin, t.Pin)
 	if m.Matched() == 0 && m.collections != "" {
 		return "collections:\n" + under(m.collections, m.server) + "tools:\n" + lines
 	}
 	return lines
+}
+
+// sourced are lines of a tool without the outputs they accept by name of tools that have
+// another definition at this server, or are not there: the policy has no such output.
+func (m *Match) sourced(lines string) string {
+	return outputOf.ReplaceAllStringFunc(lines, func(s string) string {
+		if m.Has(outputOf.FindStringSubmatch(s)[1]) {
+			return s
+		}
+		return ""
+	})
 }
 
 func under(text, server string) string {
