@@ -29,7 +29,13 @@ func (j *judge) fromSeen(l *leaf) writ.Reason {
 		return writ.ProvenanceSecret // R30: which link is chosen can tell it
 	}
 	at := fetched{hostOf(l.text), s.root(best.Evidence)}
-	if s.fetches[at] >= fetchesPerResult {
+	made := s.fetches[at]
+	for _, other := range j.d.basis.fetches { // of this call, as of a list of links
+		if other == at {
+			made++
+		}
+	}
+	if made >= fetchesPerResult {
 		return writ.PolicyFetches
 	}
 	l.founded = founded{rule_: "seen", label: best.Label, refs: []Ref{refOf(best)}, open: true}

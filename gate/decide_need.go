@@ -116,20 +116,18 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 			"(`writ places list`, `writ places clear N`), and read again"
 	}
 	fresh := l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName })
-	// Where its directory was listed what lacks is what vouches for that one itself.
-	listed := fresh && j.in.Session != nil && j.in.Session.ledger.Enumerated(l.value)
-	k := supplyKey{l.rule, l.key, l.answer, listed, sent}
+	k := supplyKey{l.rule, l.key, l.answer, sent}
 	supply, ok := j.supply[k]
 	if !ok {
-		supply = j.suppliers(l, listed, sent)
+		supply = j.suppliers(l, sent)
 		if j.supply == nil {
 			j.supply = map[supplyKey]string{}
 		}
 		j.supply[k] = supply
 	}
 	switch {
-	case listed && supply != noSupplier:
-		supply += " if nothing vouches for the directory itself, which was listed; a new name is one that was not in it, " + endings(l.rule.Extensions)
+	case fresh && j.in.Session != nil && j.in.Session.ledger.Enumerated(l.value):
+		supply += ", or it is a new name in that directory, which was listed: one that was not in it, " + endings(l.rule.Extensions)
 	case fresh:
 		supply += ", or it is a new name in a directory that was listed whole and had something in it, " + endings(l.rule.Extensions)
 	}
@@ -209,7 +207,6 @@ const (
 type supplyKey struct {
 	rule        *policy.ArgRule
 	key, answer bool
-	unasked     bool
 	sent        bool
 }
 
@@ -223,9 +220,8 @@ const (
 // suppliers names the tools whose outputs could vouch for a leaf, by the policy and by
 // what is listed now. An act, and who has to be asked with a value, return what is worth
 // no more than that value, unless the server lists its own records (R4, R5): where there
-// is another, they are not named. unasked leaves out what has to be asked with a value. Of
-// what this session sent all but a server's own records is an echo, and said to be.
-func (j *judge) suppliers(l *leaf, unasked, sent bool) string {
+// is another, they are not named. Of what this session sent all but a server's own records is an echo, and said to be.
+func (j *judge) suppliers(l *leaf, sent bool) string {
 	const most = 4
 	type key struct{ server, tool, what string }
 	var found, asked, echoed []key
@@ -251,7 +247,7 @@ func (j *judge) suppliers(l *leaf, unasked, sent bool) string {
 			switch {
 			case sent && !own:
 				into = &echoed
-			case !worth && (unasked || !own):
+			case !worth && !own:
 				into = &asked
 			}
 			if k := (key{c.Server, name, cmpWord(o)}); !slices.Contains(*into, k) {

@@ -2,8 +2,10 @@ package gate
 
 import (
 	"slices"
+	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -23,13 +25,38 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 		return slices.ContainsFunc(whole, func(w provenance.Fact) bool { return samePlace(n, w) })
 	})
 	if j.strict || jn.Reason != "" || len(jn.Dir) == 0 || len(jn.Name) == 0 {
-		return writ.ProvenanceDerived
+		return j.fromTypedIn(l)
 	}
 	l.founded = founded{rule_: "derived:path_join", label: min(jn.Dir[0].Label, jn.Name[0].Label),
 		newest: min(newest(jn.Dir), newest(jn.Name)),
 		refs:   []Ref{refOf(jn.Dir[0]), refOf(jn.Name[0])}}
 	return ""
 }
+
+// fromTypedIn accepts the join of a directory that is vouched for and a name, or the path
+// below it, that the user typed, in a closed collection: which directory he means the agent
+// chooses among those that were shown.
+func (j *judge) fromTypedIn(l *leaf) writ.Reason {
+	s, text := j.session(), ""
+	if text, _ = l.value.Text(); j.strict || l.answer || l.key || l.lines || s.ledger.Turns() == 0 || !j.closedCollection(l.collection()) || j.commands(l) {
+		return writ.ProvenanceDerived
+	}
+	name, dir := j.query(l, policy.Source{}), j.query(l, policy.Source{})
+	name.Type, dir.Type = provenance.Untyped, provenance.Path
+	name.Named = j.setApart(l, name)
+	for at := strings.LastIndexByte(text, '/'); at > 0; at = strings.LastIndexByte(text[:at], '/') {
+		name.Value, dir.Value = strictjson.StringOf(text[at+1:]), strictjson.StringOf(text[:at])
+		said, why := s.ledger.Typed(name)
+		if a := s.ledger.Find(dir); why == "" && len(a.Vouched) > 0 && !a.OneTime {
+			l.founded = founded{rule_: ruleTypedIn, label: min(writ.User, a.Vouched[0].Label), refs: []Ref{refOf(a.Vouched[0]), quoteOf(said)}, newest: min(a.Vouched[0].Evidence, said.Evidence)}
+			return ""
+		}
+	}
+	return writ.ProvenanceDerived
+}
+
+// ruleTypedIn is the rule of a name that the user typed in a directory that is vouched for.
+const ruleTypedIn = "derived:typed_in"
 
 func samePlace(a, b provenance.Fact) bool {
 	return a.Evidence == b.Evidence && a.Pointer == b.Pointer && a.Line == b.Line && a.Inner == b.Inner && a.Key == b.Key
@@ -38,7 +65,8 @@ func samePlace(a, b provenance.Fact) bool {
 // fromFresh accepts a name that the agent made up, where it can hide nothing and
 // overwrites nothing that was listed (R36). It is the model's all the same. Its directory
 // was shown, or is the user's word where the argument takes that: he who typed it may have
-// the file written there, and what stands there is known from the listing.
+// the file written there, and what stands there is known from the listing. In a closed
+// collection its listing alone shows it: what is in it may be written over.
 func (j *judge) fromFresh(l *leaf) writ.Reason {
 	s := j.session()
 	if s == nil {
@@ -62,6 +90,10 @@ func (j *judge) fromFresh(l *leaf) writ.Reason {
 			l.refs, l.newest = []Ref{quoteOf(at)}, at.Evidence
 			return ""
 		}
+	}
+	if entry, ok := s.ledger.Listed(dir); ok {
+		l.refs, l.newest = []Ref{refOf(entry)}, entry.Evidence
+		return ""
 	}
 	l.founded = founded{}
 	return writ.ProvenanceDerived

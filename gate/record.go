@@ -181,7 +181,7 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" rests on nothing")
 	case t.Rule == ruleDue:
 		b.WriteString(" is what is due: the server takes no other")
-	case t.Rule == "derived:path_join":
+	case t.Rule == "derived:path_join", t.Rule == ruleTypedIn:
 		b.WriteString(" joins a directory and a name:")
 	case strings.HasPrefix(t.Rule, "derived:"):
 		b.WriteString(" follows (" + shown(t.Rule) + ") from")

@@ -91,7 +91,7 @@ func (n *Names) read(t *turn, runs int) int {
 			if hash {
 				last, up = nil, nil
 			}
-			if short := !isName(word); len(whole)+len(last)+len(up) > 0 && (!short || shortName(word)) && !t.own.closes(at) && !t.own.cuts(at) {
+			if short := !isName(word); len(whole)+len(last)+len(up) > 0 && (!short || shortName(word) || hash && shortTag(word)) && !t.own.closes(at) && !t.own.cuts(at) {
 				n.said = append(n.said, named{Quote{t.Evidence, i, e}, word, whole, last, up, short, hash})
 			}
 		}
@@ -155,7 +155,7 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 		if said[i].hash && !own.tags(at, q.words()) {
 			continue
 		}
-		if said[i].short && !(closed && own.properName(at)) {
+		if said[i].short && !(said[i].hash && shortTag(said[i].word)) && !(closed && own.properName(at)) {
 			continue
 		}
 		k, _ := n.l.keyOf(Untyped, strictjson.StringOf(said[i].word))
@@ -246,7 +246,14 @@ func (a *anchoring) names(n *named) bool {
 
 // shortName reports whether a text can be a name that people have, though it is short: "Bob".
 func shortName(word string) bool {
-	return utf8.RuneCountInString(word) == part-1 && !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) && !audience[strings.ToLower(word)]
+	return utf8.RuneCountInString(word) == part-1 && shortTag(word)
+}
+
+// shortTag reports whether a short text can be what people call something behind a #: "#ops",
+// "#qa".
+func shortTag(word string) bool {
+	n := utf8.RuneCountInString(word)
+	return n > 1 && n < part && !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) && !audience[strings.ToLower(word)]
 }
 
 // isName reports whether a text is long enough, and no word for everybody.

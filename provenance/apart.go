@@ -51,7 +51,7 @@ func (r *reading) tags(at span, words []string) bool {
 	return !strings.ContainsFunc(word, blank) && !Spares(r.text, at.start-1) && (!tagless().MatchString(word) || r.called(at.start, words))
 }
 
-var tagless = text.Pattern(`^(?:\PL*|[0-9A-Fa-f]*[0-9][0-9A-Fa-f]*|[A-Fa-f]{6}|[A-Fa-f]{8})$`)
+var tagless = text.Pattern(`^(?:\PL*|[0-9A-Fa-f]*[0-9][0-9A-Fa-f]*|[A-Fa-f]{3}|[A-Fa-f]{6}|[A-Fa-f]{8})$`)
 
 // alternatives reports whether a text is of words that a sentence goes on with, with
 // strokes between them: "and/or", "he/she".

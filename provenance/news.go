@@ -94,9 +94,9 @@ func (l *Ledger) Made(args []Arg) {
 }
 
 // enumerate remembers the directories an observation listed whole: a server's own
-// list of single names, in which the model chose nothing but the directory, and no act was
+// list of single names, in which nobody chose anything but the directory, and no act was
 // made meanwhile. One that an act newly made which was told of nothing else, to be put there,
-// was empty: it is as good as listed (R36).
+// was empty: it is as good as listed (R36). Its facts were just kept.
 func (l *Ledger) enumerate(o *Observation, facts []judged) {
 	last, named := "", 0
 	for i := range o.Args {
@@ -104,11 +104,19 @@ func (l *Ledger) enumerate(o *Observation, facts []judged) {
 			named++
 		}
 	}
+	add := func(dir string, entry uint32) {
+		k := l.digest(dirDomain, dir)
+		if _, is := l.dirs[k]; !is {
+			l.store.bytes += 44
+		}
+		l.dirs[k] = entry
+	}
+	first := l.store.n - uint32(len(facts))
 	for i := range facts {
 		r := o.Leaves[i].Rule
 		if named == 1 && o.Leaves[i].Type == Path && (facts[i].flags&invented != 0 || o.Leaves[i].made) {
 			c, _, _ := Canonical(Path, o.Leaves[i].Value)
-			l.dirs.add(l.digest(dirDomain, c), l)
+			add(c, 0)
 		}
 		if o.Act || o.Acts != l.acts || r == nil || !r.HasJoin || !r.Authoritative {
 			continue
@@ -123,13 +131,32 @@ func (l *Ledger) enumerate(o *Observation, facts []judged) {
 		for j := range o.Args {
 			a := &o.Args[j]
 			at, _, _ := Canonical(Path, a.Value)
-			whole = whole && (a.Label >= writ.System || empty(a.Value) || at == dir)
+			whole = whole && (a.Fixed || empty(a.Value) || at == dir)
 		}
 		if whole {
-			l.dirs.add(l.digest(dirDomain, dir), l)
+			add(dir, first+uint32(i)+1)
 		}
 	}
 }
+
+// Listed returns one of the names of a directory that was listed whole, of what the query
+// accepts: it is there, as is what is in it, and a list of what is above it would have said so.
+func (l *Ledger) Listed(q Query) (Fact, bool) {
+	c, _, why := Canonical(Path, q.Value)
+	i := l.dirs[l.digest(dirDomain, c)]
+	if why != "" || i == 0 || q.Collection == "" {
+		return Fact{}, false
+	}
+	f := l.store.at(i - 1)
+	m := &l.store.metas[f.meta]
+	if f.label < writ.System || m.collection != q.Collection || q.Closed == nil || !q.Closed(q.Collection) {
+		return Fact{}, false
+	}
+	return l.store.fact(i - 1), true
+}
+
+// entries are facts by keys, plus 1.
+type entries map[key]uint32
 
 // dirDomain is that of directories listed whole.
 const dirDomain = "\x00dir"
@@ -139,5 +166,6 @@ const dirDomain = "\x00dir"
 func (l *Ledger) Enumerated(v strictjson.Value) bool {
 	c, _, why := Canonical(Path, v)
 	dir, _, ok := splitPath(c)
-	return why == "" && ok && l.dirs[l.digest(dirDomain, dir)]
+	_, listed := l.dirs[l.digest(dirDomain, dir)]
+	return why == "" && ok && listed
 }

@@ -264,6 +264,18 @@ var (
 	domainEnds = ends(`ai app br cc cl in java md mk ml mm mov pl pm pro ps pub py rs sh so sv tf zip`)
 )
 
+// BareHost returns the host of a link to the page that a host shows first: https, and nothing
+// behind the host. Who types the host names it (R15), but for what may be the name of a file.
+func BareHost(v strictjson.Value) (host strictjson.Value, ok bool) {
+	link, _ := v.Text()
+	rest, ok := strings.CutPrefix(link, "https://")
+	rest = strings.TrimSuffix(rest, "/")
+	name, _, why := Canonical(Host, strictjson.StringOf(rest))
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	ok = ok && why == "" && strings.Contains(name, ".") && !strings.ContainsAny(rest, "/?#@:\\") && strings.ContainsFunc(last, unicode.IsLetter) && !fileEnds[last] && (!domainEnds[last] || strings.Count(name, ".") > 1)
+	return strictjson.StringOf(rest), ok
+}
+
 func ends(words string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.Fields(words) {

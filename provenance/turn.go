@@ -178,7 +178,7 @@ var audience = map[string]bool{
 // With Authority, audience words and what has neither letter nor digit never
 // match. With Account "@kim" is kim, and kim is "@kim" where the user set that apart; an @ before
 // a value of small space ("@150") makes no account of it. With Tag a word behind a # is what it is without one, where the user set that apart:
-// "with the hashtag 'Travel'". What else the operator says that users call the value
+// "with the hashtag 'Travel'". A host is the link to it (BareHost). What else the operator says that users call the value
 // (Called) is found as the value is: who has read that list gains nothing by it, for it
 // is the user who has to say the name, and the name is of that member alone. The reason is unseen, label (it stands only where the text is
 // not the user's own) or small_space.
@@ -197,6 +197,13 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 		} else {
 			as.Value = strictjson.StringOf("@" + text)
 		}
+		if said, why := l.typedAs(as); why == "" {
+			return said, ""
+		}
+	}
+	if host, is := BareHost(q.Value); reason != "" && is && q.Type == URL {
+		as := q
+		as.Value, as.Type = host, Host
 		if said, why := l.typedAs(as); why == "" {
 			return said, ""
 		}

@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -52,6 +53,8 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 				base, _ := lastOf(p)
 				return fits(p) && base == text[cut+1:] && !provenance.Equal(provenance.Path, p.value, l.value)
 			})
+	case "typed_in":
+		return label, c.accepts(l, policy.FromDerived, policy.PathJoin) && s.typedIn(c, l, text)
 	case policy.FreshName:
 		dir := *l
 		dir.value = directory()
@@ -60,7 +63,7 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 				q := c.query(l)
 				q.typ = provenance.Path
 				return q.source(policy.Source{}, p) && equal(dir.value, provenance.Path, p) && (!c.target(l) || s.chosen(c, l, p))
-			}) || len(l.Evidence) == 1 && s.invented(c, &dir) || len(l.Evidence) == 1 && c.accepts(l, policy.FromUser) && s.typed(&dir, l.Evidence[0]))
+			}) || len(l.Evidence) == 1 && (s.invented(c, &dir) || c.accepts(l, policy.FromUser) && s.typed(&dir, l.Evidence[0]) || s.entry(c, &dir)))
 	case string(money.Round):
 		return label, len(l.Evidence) == 1 && l.role == policy.Amount && l.rule != nil && slices.Contains(l.rule.Forms, money.Round) && !l.key && !l.answer &&
 			!c.binds(l) && first(0, func(p *place) bool {
@@ -76,6 +79,27 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 	return label, c.accepts(l, policy.FromUser) && s.follows(c, l, money.Form(op))
 }
 
+// typedIn reports whether a path of a closed collection is rested on a directory that is
+// vouched for and on what the user typed of it: a name, or a path below that directory.
+func (s *Session) typedIn(c *call, l *leaf, path string) bool {
+	if len(l.Evidence) != 2 || l.answer || l.key || provenance.CheckText(l.value) != "" || l.commands || !c.closed(l.collection()) {
+		return false
+	}
+	_, words, ok := s.quote(l.Evidence[1])
+	dir, in := strings.CutSuffix(path, "/"+words)
+	if !ok || !in || dir == "" {
+		return false
+	}
+	name, rule := *l, *l.rule
+	rule.Type = provenance.Untyped
+	name.rule, name.value = &rule, strictjson.StringOf(words)
+	q := c.query(l)
+	q.value, q.typ = strictjson.StringOf(dir), provenance.Path
+	return s.typed(&name, l.Evidence[1]) && slices.ContainsFunc(s.system(l.Evidence[0]), func(p *place) bool {
+		return p.rule != nil && p.label >= writ.System && p.rule.Lifetime == 0 && equal(q.value, provenance.Path, p) && q.source(policy.Source{}, p) && (!c.target(l) || s.chosen(c, l, p))
+	})
+}
+
 // invented reports whether a value is rested on where the session newly made something of
 // that name, which the agent had made up: nothing showed it before.
 func (s *Session) invented(c *call, l *leaf) bool {
@@ -87,6 +111,16 @@ func (s *Session) invented(c *call, l *leaf) bool {
 	return slices.ContainsFunc(s.at(l.Evidence[0]), func(p *place) bool {
 		return p.invented && p.label == l.Evidence[0].Label && equal(l.value, q.typ, p) && p == s.holding(l.value, q.typ)[0] &&
 			slices.ContainsFunc(c.from(l), func(src policy.Source) bool { return accepts(src) && q.source(src, p) })
+	})
+}
+
+// entry reports whether a directory of a closed collection is rested on one of the names that
+// a whole list of it showed.
+func (s *Session) entry(c *call, dir *leaf) bool {
+	at, _ := dir.value.Text()
+	return dir.collection() != "" && c.closed(dir.collection()) && s.listed[at] && slices.ContainsFunc(s.at(dir.Evidence[0]), func(p *place) bool {
+		full, _, why := provenance.Canonical(provenance.Path, p.value)
+		return why == "" && p.rule != nil && p.rule.HasJoin && p.rule.Authoritative && p.label >= writ.System && p.collection() == dir.collection() && path.Dir(full) == at
 	})
 }
 

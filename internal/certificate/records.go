@@ -230,8 +230,11 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 		return false
 	}
 	closed := c.closed(collection)
-	if !naming(t, words) && !(closed && t.name(e) && shortForm().MatchString(words) && !slices.Contains(crowd, strings.ToLower(words))) {
-		return false
+	if !naming(t, words) {
+		short := hash || closed && t.name(e) && utf8.RuneCountInString(words) == 3
+		if !short || !shortForm().MatchString(words) || slices.Contains(crowd, strings.ToLower(words)) {
+			return false
+		}
 	}
 	sent := s.told[words]
 	if hash && (sent || strings.ContainsFunc(words, blank) || provenance.Spares(t.own, e.Start-1) || tagless(words) && !t.called(e.Start, true, of)) {
@@ -298,10 +301,10 @@ func (t *turn) hashed(e gate.Ref) bool {
 // tagless reports whether what stands behind a # is a number of something, or a colour.
 func tagless(words string) bool {
 	hex := strings.Trim(words, "0123456789abcdefABCDEF") == ""
-	return !strings.ContainsFunc(words, unicode.IsLetter) || hex && (len(words) == 6 || len(words) == 8 || strings.ContainsAny(words, "0123456789"))
+	return !strings.ContainsFunc(words, unicode.IsLetter) || hex && (len(words) == 3 || len(words) == 6 || len(words) == 8 || strings.ContainsAny(words, "0123456789"))
 }
 
-var shortForm = text.Pattern(`^\pL{3}$`)
+var shortForm = text.Pattern(`^\pL{2,3}$`)
 
 // naming reports whether words can name a record: not too short, not of small space and
 // no word for everybody.

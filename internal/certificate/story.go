@@ -82,6 +82,8 @@ func origin(t *gate.Trace) string {
 	case op == "path_join":
 		base = 2
 		s = "joins a directory, " + from(0) + ", and a name, " + from(1)
+	case op == "typed_in" && len(t.Evidence) == 2:
+		return "is what you typed, " + from(1) + ", in a directory that is " + from(0)
 	case op == "fresh":
 		s = "is a new name in a directory that is " + from(0)
 	case t.Rule == "invented":

@@ -219,7 +219,7 @@ var crowd = strings.Fields("all any anyone anybody each every everyone everybody
 // small space has to follow a word that says what it is (R8). Or it quotes what else the
 // operator says that users call it.
 func (s *Session) typed(l *leaf, r gate.Ref) bool {
-	return s.written(l, r) || slices.ContainsFunc(l.called, func(name provenance.Alias) bool {
+	return s.written(l, r) || s.hosted(l, r) || slices.ContainsFunc(l.called, func(name provenance.Alias) bool {
 		of, rule := *l, *l.rule
 		if rule.Type != provenance.Name {
 			rule.Type = provenance.Untyped
@@ -227,6 +227,18 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 		of.rule, of.value = &rule, strictjson.StringOf(name.Text)
 		return s.written(&of, r) && !s.longer(name.Longer, r)
 	})
+}
+
+// hosted reports whether a reference quotes the host of a link that has nothing behind it.
+func (s *Session) hosted(l *leaf, r gate.Ref) bool {
+	host, ok := provenance.BareHost(l.value)
+	if !ok || l.typ() != provenance.URL || l.rule == nil {
+		return false
+	}
+	of, rule := *l, *l.rule
+	rule.Type = provenance.Host
+	of.rule, of.value = &rule, host
+	return s.written(&of, r)
 }
 
 // longer reports whether a reference quotes a part of one of some names.

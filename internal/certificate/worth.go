@@ -334,18 +334,21 @@ func (x *extraction) lookedUp(p *place) string {
 // asked reports whether anything but the operator's constants narrowed a result.
 func (x *extraction) asked() bool {
 	return slices.ContainsFunc(x.leaves, func(l *leaf) bool {
-		return !(l.Rule == "const" && l.rule != nil && l.rule.Constants() == 1) && !empty(l.value)
+		return !l.fixed() && !empty(l.value)
 	}) || len(x.fields) > 0
 }
+
+// fixed reports whether the contract leaves no other value.
+func (l *leaf) fixed() bool { return l.Rule == "const" && l.rule != nil && l.rule.Constants() == 1 }
 
 // whole is the directory of a path that is in a list which nothing but that directory
 // narrowed.
 func (x *extraction) whole(p *place) (dir string, ok bool) {
 	full, _, why := provenance.Canonical(provenance.Path, p.value)
 	dir = path.Dir(full)
-	return dir, why == "" && full != "/" && !slices.ContainsFunc(x.arguments(), func(a argument) bool {
-		at, _, _ := provenance.Canonical(provenance.Path, a.value)
-		return a.label < writ.System && !empty(a.value) && at != dir
+	return dir, why == "" && full != "/" && len(x.fields) == 0 && !slices.ContainsFunc(x.leaves, func(l *leaf) bool {
+		at, _, _ := provenance.Canonical(provenance.Path, l.value)
+		return !l.fixed() && !empty(l.value) && at != dir
 	})
 }
 
