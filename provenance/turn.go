@@ -201,11 +201,13 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 			return said, ""
 		}
 	}
-	if host, is := BareHost(q.Value); reason != "" && is && q.Type == URL {
-		as := q
-		as.Value, as.Type = host, Host
-		if said, why := l.typedAs(as); why == "" {
-			return said, ""
+	if reason != "" && q.Type == URL {
+		if host, is := BareHost(q.Value); is {
+			as := q
+			as.Value, as.Type = host, Host
+			if said, why := l.typedAs(as); why == "" {
+				return said, ""
+			}
 		}
 	}
 	for _, name := range q.Called {

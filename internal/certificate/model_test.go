@@ -62,7 +62,7 @@ tools:
   b/pair: { effect: write, args: { /old/*: { role: selector, collection: row }, /new/*: { role: selector, collection: part, of: /old/*, by: brand } } }
   b/use: { effect: write, args: { /code: { role: selector, collection: code } } }
   b/settle: { effect: write, args: { /sum: { role: amount, type: decimal, from: [said_by: a/mails#/mails/*/from] } } }
-  b/pay: { effect: transfer, args: { /row: { role: selector, collection: row }, /sums/*: { role: amount, type: decimal, units: [bags], from: [user, derived: due] } } }
+  b/pay: { effect: transfer, no_args: allow, args: { /sums/*: { role: amount, type: decimal, units: [bags], from: [user, derived: due] } } }
   b/when: { effect: write, no_args: allow, args: { /at: { role: time } } }
   b/soon: { effect: write, no_args: allow, args: { /at: { role: time, any_hour: true } } }
   b/till: { effect: write, no_args: allow, args: { /at: { role: time, any_hour: true, ends_day: true } } }
@@ -105,7 +105,7 @@ const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", write
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"row", "sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/grant": {"user"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/grant": {"user"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
 }
 
@@ -123,7 +123,7 @@ var (
 	// worldFor is what argument a value of a field would do for.
 	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "nick": "nick", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room"}
 	worldWords = []string{"one bags", "another bags", "100 more bags", "25 EUR", "100 euros", "bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
-		"/srv/a", "x.txt in /srv/a", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
+		"/srv/a", "x.txt in /srv/a", "y.md", "a/x.txt", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example",
 		"user=13", "(user='bobby')", "x=carol-long", "a=b=123456", "'bobby'", "ask Caro", "ask Caro Bob", "'the chief'", "user the chief", "user=bobby src=13", `m="a b" user='bobby'`,
@@ -186,6 +186,9 @@ func (w *world) fresh(field string) string {
 }
 
 func (w *world) value(name string) string {
+	if dirs := w.shown["path"]; name == "path" && len(dirs) > 0 && w.IntN(4) == 0 {
+		return strings.TrimSuffix(w.pick(dirs), `"`) + w.pick([]string{`/z.txt"`, `/b/z.txt"`})
+	}
 	if dirs, names := w.shown["path"], w.shown["name"]; name == "path" && len(dirs) > 0 && len(names) > 0 && w.IntN(2) == 0 {
 		return strings.TrimSuffix(w.pick(dirs), `"`) + "/" + strings.TrimPrefix(w.pick(names), `"`)
 	}
@@ -234,7 +237,7 @@ func (w *world) value(name string) string {
 		return w.pick([]string{`7`, `8.50`, `"7"`})
 	case "sums":
 		sums := w.pick(worldSums)
-		for range w.IntN(3) {
+		if w.IntN(2) == 0 {
 			sums += "," + w.pick(worldSums)
 		}
 		return "[" + sums + "]"
@@ -301,7 +304,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -359,13 +362,17 @@ func (w *world) step(rules map[string]int, first bool) {
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "b/pay", "b/pay", "b/pay", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
+			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "b/pay", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	if tool == "a/rows" && w.IntN(4) == 0 {
 		tool = "a/doc"
 	}
 	_, name, _ := strings.Cut(tool, "/")
+	if name == "open" && w.IntN(4) == 0 {
+		w.call(rules, "a/dirs", nil)
+		w.say(w.pick([]string{"open z.txt", "open b/z.txt", "open z.txt in /srv/a", "> z.txt"}))
+	}
 	if name == "when" || name == "soon" {
 		for range w.IntN(3) {
 			w.say(w.pick(worldDays))
@@ -831,6 +838,13 @@ func (s *Session) eachTrace(l *leaf, quotes []gate.Ref, yield func(gate.Trace) b
 	}
 	for _, e := range other {
 		add("seen", e.Label, e)
+		if l.rule != nil && l.typ() == provenance.Path {
+			for _, q := range quotes {
+				if text, _ := l.value.Text(); strings.HasSuffix(text, quoted(q)) {
+					add("derived:typed_in", min(writ.User, e.Label), e, q)
+				}
+			}
+		}
 		for _, f := range other {
 			if l.rule != nil && l.typ() == provenance.Path {
 				add("derived:path_join", min(e.Label, f.Label), e, f)

@@ -231,8 +231,11 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 
 // hosted reports whether a reference quotes the host of a link that has nothing behind it.
 func (s *Session) hosted(l *leaf, r gate.Ref) bool {
+	if l.rule == nil || l.typ() != provenance.URL {
+		return false
+	}
 	host, ok := provenance.BareHost(l.value)
-	if !ok || l.typ() != provenance.URL || l.rule == nil {
+	if !ok {
 		return false
 	}
 	of, rule := *l, *l.rule
