@@ -16,6 +16,8 @@ import (
 // accepted are warnings of writ check that a contract answers in its comments, by a part
 // of their text.
 var accepted = map[string][]string{
+	// Airtable gives bases and tables their ids; these say where the record is that goes.
+	"airtable": {"reports as authoritative"},
 	// The allowed directories are whoever's started the server; what write_file is sent
 	// comes back in no list, only in files.
 	"filesystem": {"lines without join", "reports as authoritative"},
