@@ -23,6 +23,8 @@ var accepted = map[string][]string{
 	"filesystem": {"lines without join", "reports as authoritative"},
 	// The sum of a text is a condition of a write, and GitHub computes it.
 	"github": {"reports as authoritative"},
+	// Linear gives a state its id; the one of an issue says which it gets.
+	"linear": {"reports as authoritative"},
 	// Slack gives each message a time of its own; the one in a reply says to which.
 	"slack": {"reports as authoritative"},
 	// git clean has no argument that says what: it always waits for a person.
