@@ -33,6 +33,8 @@ var accepted = map[string][]string{
 	"kubernetes": {"names no target and no selector"},
 	// A statement says itself what it deletes, and the user typed it whole.
 	"sqlite": {"names no target and no selector"},
+	// Nor does a line of shell, and the user typed it whole.
+	"desktop-commander": {"names no target and no selector"},
 	// POST is how its API is asked for a search.
 	"notion": {`says "post"`},
 }
