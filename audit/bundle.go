@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"unicode/utf8"
 )
 
 // # Bundle
@@ -78,6 +80,102 @@ func (r *bundleRecord) item(index int64) (it Item, rec *Record, ok bool) {
 		it.Values = append(it.Values, Value{v.Name, [SaltSize]byte(v.Salt), slices.Concat([]byte{}, v.Bytes)})
 	}
 	return it, rec, true
+}
+
+// itemOf is what a line of a bundle says, which is what json.Marshal makes of a bundleRecord and nothing
+// else; broken where it says no record.
+func itemOf(line []byte) (it Item, rec *Record, broken bool) {
+	c := lineCursor{cursor: cursor{b: line}, said: make([]byte, 0, len(line))}
+	if it.Leaf, it.Values = c.record(); it.Leaf == nil {
+		var r bundleRecord
+		ok := readLine(line, &r)
+		it, rec, is := r.item(0)
+		return it, rec, !ok || !is
+	}
+	rec, err := ParseRecord(it.Leaf)
+	if err != nil {
+		return it, nil, true
+	}
+	it.Session, it.N = rec.Session, rec.N
+	return it, rec, false
+}
+
+// lineCursor steps over a line of a bundle of the usual kind, in one pass: what it says is appended to
+// one slice, which is long enough.
+type lineCursor struct {
+	cursor
+	said []byte
+}
+
+// record is the record that stands there, nil where that is to be read in another way.
+func (c *lineCursor) record() (leaf []byte, vs []Value) {
+	ok := c.lit(`{"leaf":"`) && c.quoted()
+	leaf = c.taken(0)
+	for first := true; ok && !c.lit("}\n"); first = false {
+		if first && !c.lit(`,"values":[`) || !first && !c.lit(",") || !c.lit(`{"name":`) {
+			return nil, nil
+		}
+		name, is := c.plain()
+		var v Value
+		if is = is && bytes.IndexAny(name, "<>&") < 0 && c.lit(`,"salt":"`); is {
+			from := len(c.said)
+			if is = c.base64() && len(c.said)-from == SaltSize; is {
+				v.Salt = [SaltSize]byte(c.said[from:])
+			}
+		}
+		from := len(c.said)
+		if ok = is && c.lit(`,"bytes":"`) && c.base64() && c.lit("}"); ok {
+			v.Name, v.Bytes = intern(name), c.taken(from)
+			if vs = append(vs, v); c.lit("]") {
+				ok = c.lit("}\n")
+				break
+			}
+		}
+	}
+	if !ok || c.i != len(c.b) {
+		return nil, nil
+	}
+	return leaf, vs
+}
+
+func (c *lineCursor) taken(from int) []byte { return c.said[from:len(c.said):len(c.said)] }
+
+// quoted takes the rest of a string up to its end, as far as it is written the way most are.
+func (c *lineCursor) quoted() bool {
+	ascii := true
+	from, begun := c.i, len(c.said)
+	for i := c.i; i < len(c.b); i++ {
+		switch x := c.b[i]; {
+		case x == '"':
+			c.said, c.i = append(c.said, c.b[from:i]...), i+1
+			all := c.said[begun:]
+			return ascii || utf8.Valid(all) && !bytes.Contains(all, []byte("\u2028")) && !bytes.Contains(all, []byte("\u2029"))
+		case x == '\\':
+			if c.said = append(c.said, c.b[from:i]...); i+1 == len(c.b) || c.b[i+1] != '"' && c.b[i+1] != '\\' {
+				return false
+			}
+			i++
+			from = i // what is escaped says itself
+		case x < 0x20, x == '<', x == '>', x == '&':
+			return false
+		case x >= 0x80:
+			ascii = false
+		}
+	}
+	return false
+}
+
+var strictBase64 = base64.StdEncoding.Strict()
+
+// base64 takes the bytes that stand there up to the end of a string.
+func (c *lineCursor) base64() bool {
+	n := max(0, bytes.IndexByte(c.b[c.i:], '"'))
+	all, err := strictBase64.AppendDecode(c.said, c.b[c.i:c.i+n])
+	if err != nil || strictBase64.EncodedLen(len(all)-len(c.said)) != n {
+		return false
+	}
+	c.said, c.i = all, c.i+n
+	return c.lit(`"`)
 }
 
 // WriteBundle writes the log of a snapshot as a bundle, with the public key it is to be
@@ -148,6 +246,7 @@ type Bundle struct {
 	contents
 	checkpoints [][]byte
 	tree        Tree
+	hashes      []Hash
 	first, end  int64 // where its records are in the file
 }
 
@@ -197,10 +296,10 @@ func OpenBundle(file io.ReaderAt, size int64) (*Bundle, error) {
 
 // read says what is wrong with the file.
 func (b *Bundle) read() string {
-	sum, last := sha256.New(), make([]byte, endLength)
 	if b.end < 0 {
 		return "it is too short"
 	}
+	sum, last := sha256.New(), make([]byte, endLength)
 	if _, err := io.Copy(sum, io.NewSectionReader(b.file, 0, b.end)); err != nil {
 		return "it cannot be read"
 	}
@@ -208,10 +307,9 @@ func (b *Bundle) read() string {
 		return "its digest is of other bytes"
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(b.file, 0, b.end), 64<<10)
-	at, behind := int64(0), int64(0)
 	next := func(to any) bool {
 		line, err := in.ReadBytes('\n')
-		at, behind = behind, behind+int64(len(line))
+		b.first += int64(len(line))
 		return err == nil && readLine(line, to)
 	}
 	var head bundleHead
@@ -229,21 +327,52 @@ func (b *Bundle) read() string {
 		}
 		b.blobs = append(b.blobs, Blob{Sum(blob.Blob), blob.Blob})
 	}
-	b.first = behind
-	for i := range head.Size {
-		var line bundleRecord
-		ok := next(&line)
-		it, _, is := line.item(i)
-		if !ok || !is || it.N > math.MaxUint32 {
-			return fmt.Sprintf("record %d cannot be read", i)
+	for j, err := range prepared(context.Background(), b.batches(), func(*prep) {}) {
+		i := b.tree.Size()
+		if i == head.Size {
+			return "there are more lines than it says"
 		}
-		b.tree.Append(it.Leaf)
-		b.of[it.Session] = append(b.of[it.Session], placed{at, uint32(i), uint32(it.N)})
+		if err != nil || j.item.N > math.MaxUint32 {
+			break
+		}
+		b.hashes = b.tree.appendHash(b.hashes[:0], j.hash)
+		b.of[j.item.Session] = append(b.of[j.item.Session], placed{j.at, uint32(i), uint32(j.item.N)})
 	}
-	if behind != b.end {
-		return "there are more lines than it says"
+	if i := b.tree.Size(); i < head.Size {
+		return fmt.Sprintf("record %d cannot be read", i)
 	}
 	return ""
+}
+
+// blockBytes is how much of a file is read at once, where no line is longer.
+const blockBytes = 256 << 10
+
+// batches are the lines of its records, the last with the error of the file.
+func (b *Bundle) batches() iter.Seq[*batch] {
+	return func(yield func(*batch) bool) {
+		for at, size := b.first, int64(blockBytes); at < b.end; {
+			next := newBatch()
+			next.lines, next.at = make([]byte, min(size, b.end-at)), at
+			n, err := b.file.ReadAt(next.lines, at)
+			if n < len(next.lines) {
+				next.lines, next.err = nil, err
+				yield(next)
+				return
+			}
+			whole := bytes.LastIndexByte(next.lines, '\n') + 1
+			if whole == 0 && at+int64(n) < b.end {
+				size *= 2
+				continue
+			}
+			if whole > 0 {
+				next.lines = next.lines[:whole]
+			}
+			at, size = at+int64(len(next.lines)), blockBytes
+			if !yield(next) {
+				return
+			}
+		}
+	}
 }
 
 // Size and Root are those of the records that are there.
@@ -253,16 +382,17 @@ func (b *Bundle) Size() int64 { return b.tree.Size() }
 func (b *Bundle) Root() Hash { return b.tree.Root() }
 
 // Scan yields them in log order.
-func (b *Bundle) Scan(_ context.Context, from int64) iter.Seq2[Item, error] {
+func (b *Bundle) Scan(ctx context.Context, from int64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		in := bufio.NewReaderSize(io.NewSectionReader(b.file, b.first, b.end-b.first), 64<<10)
 		tree := Tree{}
-		for i := range b.Size() {
-			it, err := nextItem(in, i)
-			if err == nil {
-				it.Hashes = tree.Append(it.Leaf)
+		for j, err := range prepared(ctx, b.batches(), func(*prep) {}) {
+			if err != nil {
+				yield(Item{}, err)
+				return
 			}
-			if i >= from && !yield(it, err) || err != nil {
+			it := j.item
+			it.Index, it.Hashes = tree.Size(), tree.appendHash(nil, j.hash)
+			if it.Index >= from && !yield(it, nil) {
 				return
 			}
 		}
@@ -271,13 +401,9 @@ func (b *Bundle) Scan(_ context.Context, from int64) iter.Seq2[Item, error] {
 
 // nextItem reads a record of a file that was a bundle.
 func nextItem(in *bufio.Reader, index int64) (Item, error) {
-	raw, err := in.ReadBytes('\n')
-	var line bundleRecord
-	if err == nil {
-		err = json.Unmarshal(raw, &line)
-	}
-	it, _, ok := line.item(index)
-	if err == nil && !ok {
+	line, err := in.ReadBytes('\n')
+	it, _, broken := itemOf(line)
+	if it.Index = index; err == nil && broken {
 		err = ErrBundle
 	}
 	return it, err

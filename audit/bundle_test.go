@@ -144,3 +144,45 @@ func TestBundleForged(t *testing.T) {
 		t.Errorf("%d of %d changes found", found, 2*end)
 	}
 }
+
+// FuzzBundleLine: a line that is read in one pass says what encoding/json reads there, and where that
+// reads nothing, or would write it otherwise, it is none.
+func FuzzBundleLine(f *testing.F) {
+	m := newModel(f)
+	m.fill(2, 6)
+	odd := m.add("s_odd", KindOpen, `{"a":"<\"&\\>\u2028é\u007f\n\u0001"}`, Value{Name: "empty", Bytes: []byte{}}, Value{Name: "none"}, Value{Name: "text", Bytes: []byte("<\"&\\>\xff")})
+	for _, it := range append(slices.Clone(m.items), *odd) {
+		line, err := json.Marshal(lineOf(&it))
+		if err != nil {
+			f.Fatal(err)
+		}
+		if line = append(line, '\n'); it.Session != odd.Session {
+			if c := (lineCursor{cursor: cursor{b: line}}); func() bool { leaf, _ := c.record(); return leaf == nil }() {
+				f.Errorf("%q is not read in one pass", line)
+			}
+		}
+		f.Add(line)
+		f.Add(bytes.Replace(line, []byte("="), []byte("\n="), 1))
+		f.Add(bytes.Replace(line, []byte(`"name":"`), []byte(`"name":"<`), 1))
+		f.Add(line[:len(line)-1])
+		f.Add(append(bytes.Clone(line), '\n'))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		it, rec, broken := itemOf(line)
+		var r bundleRecord
+		ok := readLine(line, &r)
+		want, wantRec, is := r.item(0)
+		switch {
+		case broken != (!ok || !is):
+			t.Fatalf("%q is broken: %v", line, broken)
+		case broken:
+			return
+		case !bytes.Equal(it.Leaf, want.Leaf) || it.Session != want.Session || it.N != want.N || !reflect.DeepEqual(rec, wantRec):
+			t.Fatalf("%q is %+v, not %+v", line, it, want)
+		case !slices.EqualFunc(it.Values, want.Values, func(a, b Value) bool {
+			return a.Name == b.Name && a.Salt == b.Salt && bytes.Equal(a.Bytes, b.Bytes)
+		}):
+			t.Fatalf("%q has %+v, not %+v", line, it.Values, want.Values)
+		}
+	})
+}

@@ -259,7 +259,7 @@ func VerifyPart(ctx context.Context, p *Part, o VerifyOptions) (*Report, error) 
 		v.rep.Problem = &Problem{Until: newest.Size, Fault: CheckpointRoot, Detail: "its records do not stand in the log that was signed"}
 		return &v.rep, nil
 	}
-	for j, err := range prepared(ctx, withoutErrors(p.items)) {
+	for j, err := range prepared(ctx, inBatches(withoutErrors(p.items)), (*prep).prepare) {
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 // prep is an item with all that can be known of it without any other.
 type prep struct {
 	item     Item
+	at       int64 // of a bundle: where in it the record's line is
+	broken   bool  // which says no record
 	rec      *Record
 	err      error // the leaf is no record
 	hash     Hash
@@ -31,9 +34,10 @@ func parseN(raw []byte) uint64 {
 }
 
 func (j *prep) prepare() {
-	j.hash = tlog.RecordHash(j.item.Leaf)
-	if j.rec, j.err = ParseRecord(j.item.Leaf); j.err != nil {
-		return
+	if j.rec == nil {
+		if j.rec, j.err = ParseRecord(j.item.Leaf); j.err != nil {
+			return
+		}
 	}
 	j.status, j.decision, j.shadow = members(j.rec)
 	j.fault, j.detail = CheckValues(j.rec, j.item.Values)
@@ -66,17 +70,34 @@ const (
 
 type batch struct {
 	preps []prep
+	lines []byte        // of a bundle: what the preps are to be read of,
+	at    int64         // and where that begins
 	err   error         // of the source, after preps
 	done  chan struct{} // closed when all are prepared
 }
 
-func newBatch() *batch {
-	return &batch{preps: make([]prep, 0, batchItems), done: make(chan struct{})}
-}
+func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
-func (b *batch) prepare() {
+// prepare reads what there is to read, hashes every leaf and does to each that is a record what each does.
+func (b *batch) prepare(each func(*prep)) {
+	if b.lines != nil {
+		b.preps = make([]prep, 0, bytes.Count(b.lines, []byte{'\n'})+1)
+	}
+	for lines, at := b.lines, b.at; len(lines) > 0; {
+		n := bytes.IndexByte(lines, '\n') + 1
+		if n == 0 {
+			n = len(lines)
+		}
+		j := prep{at: at}
+		j.item, j.rec, j.broken = itemOf(lines[:n])
+		b.preps = append(b.preps, j)
+		lines, at = lines[n:], at+int64(n)
+	}
 	for i := range b.preps {
-		b.preps[i].prepare()
+		if j := &b.preps[i]; !j.broken {
+			j.hash = tlog.RecordHash(j.item.Leaf)
+			each(j)
+		}
 	}
 	close(b.done)
 }
@@ -89,6 +110,9 @@ func inBatches(src iter.Seq2[Item, error]) iter.Seq[*batch] {
 			if err != nil {
 				b.err = err
 				break
+			}
+			if b.preps == nil {
+				b.preps = make([]prep, 0, batchItems)
 			}
 			b.preps = append(b.preps, prep{item: it})
 			bytes += len(it.Leaf)
@@ -106,9 +130,9 @@ func inBatches(src iter.Seq2[Item, error]) iter.Seq[*batch] {
 	}
 }
 
-// prepared yields the items in order, prepared ahead, each batch by a goroutine.
-// All of them have ended when the sequence ends.
-func prepared(ctx context.Context, src iter.Seq2[Item, error]) iter.Seq2[*prep, error] {
+// prepared yields the items in order, prepared ahead by each, a batch by a goroutine; a line that
+// says no record is ErrBundle. All of them have ended when the sequence ends.
+func prepared(ctx context.Context, src iter.Seq[*batch], each func(*prep)) iter.Seq2[*prep, error] {
 	return func(yield func(*prep, error) bool) {
 		order := make(chan *batch, batches)
 		quit := make(chan struct{})
@@ -117,8 +141,8 @@ func prepared(ctx context.Context, src iter.Seq2[Item, error]) iter.Seq2[*prep, 
 		defer close(quit)
 		running.Go(func() {
 			defer close(order)
-			for b := range inBatches(src) {
-				running.Go(b.prepare)
+			for b := range src {
+				running.Go(func() { b.prepare(each) })
 				select {
 				case order <- b:
 				case <-quit:
@@ -129,7 +153,11 @@ func prepared(ctx context.Context, src iter.Seq2[Item, error]) iter.Seq2[*prep, 
 		for b := range order {
 			<-b.done
 			for i := range b.preps {
-				if ctx.Err() != nil || !yield(&b.preps[i], nil) {
+				j, err := &b.preps[i], error(nil)
+				if j.broken {
+					j, err = nil, ErrBundle
+				}
+				if ctx.Err() != nil || !yield(j, err) {
 					return
 				}
 			}

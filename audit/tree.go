@@ -33,15 +33,26 @@ func (t *Tree) Size() int64 { return t.size }
 func (t *Tree) Append(leaf []byte) []Hash { return t.appendHash(nil, tlog.RecordHash(leaf)) }
 
 func (t *Tree) appendHash(to []Hash, h Hash) []Hash {
+	to = t.completed(to, h)
+	t.grow(to)
+	return to
+}
+
+// completed are the hashes that one leaf more completes.
+func (t *Tree) completed(to []Hash, h Hash) []Hash {
 	to = append(to, h)
-	i := 0
-	for ; t.size>>i&1 == 1; i++ {
+	for i := 0; t.size>>i&1 == 1; i++ {
 		h = tlog.NodeHash(t.edge[i], h)
 		to = append(to, h)
 	}
-	t.edge[i] = h
-	t.size++
 	return to
+}
+
+// grow appends the leaf that completes these.
+func (t *Tree) grow(completed []Hash) {
+	i := len(completed) - 1
+	t.edge[i] = completed[i]
+	t.size++
 }
 
 // Root returns the root hash.
