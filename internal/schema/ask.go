@@ -204,6 +204,9 @@ func (s *Schema) Kinds(path []string) (kinds []string) {
 // EnumMember reports whether the value is a member of an enum, or the const,
 // that the schema gives for that path (R7).
 func (s *Schema) EnumMember(path []string, value strictjson.Value) bool {
+	if s != nil && s.flat != nil { // it lists no values
+		return false
+	}
 	schemas := s.at(path)
 	if !hasEnum(schemas) {
 		return false
@@ -272,6 +275,10 @@ func (s *Schema) NamesProperty(path []string) bool {
 		return false
 	}
 	last := path[len(path)-1]
+	if s != nil && s.flat != nil {
+		_, named := s.flat.members[last]
+		return named && len(path) == 1
+	}
 	for _, t := range s.at(path[:len(path)-1]) {
 		if t.Ref != nil && t.DraftVersion < 2019 {
 			continue

@@ -380,6 +380,12 @@ func TestFlat(t *testing.T) {
 					if got, want := s.Judge(v, nil), long.Judge(v, nil); fmt.Sprint(got) != fmt.Sprint(want) || s.Accepts(v) != long.Accepts(v) {
 						t.Errorf("%s of %s: %v, the long way %v", in, text, got, want)
 					}
+					v.Walk(func(path []string, v strictjson.Value) bool {
+						if s.EnumMember(path, v) != long.EnumMember(path, v) || s.NamesProperty(path) != long.NamesProperty(path) {
+							t.Errorf("%v in %s of %s: otherwise than the long way", path, in, text)
+						}
+						return true
+					}, nil)
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -80,13 +81,36 @@ func Of(raw []byte) Value {
 	if raw == nil {
 		return Value{}
 	}
-	n, _ := within(raw, Limits{})
-	return read(raw, n)
+	d := scratch.Get().(*table)
+	d.text, d.nodes = raw, d.nodes[:0]
+	if len(raw) > maxText || !d.fill() {
+		d.nodes = d.nodes[:0]
+	}
+	doc := tableOf(raw, len(d.nodes))
+	doc.nodes = append(doc.nodes, d.nodes...)
+	if d.text = nil; cap(d.nodes) <= maxScratch {
+		scratch.Put(d)
+	}
+	return Value{doc: doc}
 }
+
+// scratch are tables that are filled before it is known how many nodes there are.
+var scratch = sync.Pool{New: func() any { return &table{nodes: make([]node, 0, 64)} }}
+
+// maxScratch is how many nodes of such a table are kept.
+const maxScratch = 4096
 
 // read makes the table of checked text that has n nodes.
 func read(b []byte, n int) Value {
-	var doc *table
+	doc := tableOf(b, n)
+	if len(b) > maxText || !doc.fill() {
+		doc.nodes = nil
+	}
+	return Value{doc: doc}
+}
+
+// tableOf is a table with room for so many nodes.
+func tableOf(b []byte, n int) (doc *table) {
 	switch s, l := (*tiny)(nil), (*short)(nil); {
 	case n <= len(s.few):
 		s = &tiny{}
@@ -98,10 +122,7 @@ func read(b []byte, n int) Value {
 		doc = &table{nodes: make([]node, 0, n)}
 	}
 	doc.text = b
-	if len(b) > maxText || !doc.fill() {
-		doc.nodes = nil
-	}
-	return Value{doc: doc}
+	return doc
 }
 
 // StringOf returns the string s as a Value, written as Quote writes it.
