@@ -157,7 +157,7 @@ func (s *Session) read(in Call) (*call, error) {
 	if in.Policy == nil || !isDigest(r.Policy, in.Policy.Digest) || !isDigest(r.Catalogue, in.Catalogue.Digest()) {
 		return nil, wrong(nil, "it was decided by another policy or catalogue")
 	}
-	if r.Session != s.id || r.Arguments != s.digest(in.Arguments.Raw()) || r.Answers != s.digest(in.Answers.Raw()) {
+	if r.Session != s.id || !s.isKeyed(r.Arguments, in.Arguments.Raw()) || !s.isKeyed(r.Answers, in.Answers.Raw()) {
 		return nil, wrong(nil, "it is of another session or of other arguments")
 	}
 	c.strict = in.Policy.Profile == policy.Strict
@@ -208,7 +208,7 @@ func (s *Session) read(in Call) (*call, error) {
 		if l.key {
 			role = "key"
 		}
-		if l.Pointer != l.pointer || l.Role != role || l.Digest != s.named(l.typ(), l.value) {
+		if l.Pointer != l.pointer || l.Role != role || !s.isNamed(l.Digest, l.typ(), l.value) {
 			return nil, wrong(l, "the trace is of another value")
 		}
 	}

@@ -198,27 +198,51 @@ func (s *Session) digest(b []byte) string {
 	if b == nil {
 		return ""
 	}
+	return hex.EncodeToString(s.sum(nil, b))
+}
+
+// isKeyed reports whether a text is that digest.
+func (s *Session) isKeyed(text string, b []byte) bool {
+	if b == nil {
+		return text == ""
+	}
+	var sum [sha256.Size]byte
+	return isHex(text, s.sum(sum[:0], b))
+}
+
+func (s *Session) sum(to, b []byte) []byte {
 	if s.mac == nil {
 		s.mac = hmac.New(sha256.New, s.key[:])
 	}
 	s.mac.Reset()
 	s.mac.Write([]byte("writ/gate/bytes\x00"))
 	s.mac.Write(b)
-	return hex.EncodeToString(s.mac.Sum(nil))
+	return s.mac.Sum(to)
 }
 
-// named is the keyed digest by which a trace names a value.
-func (s *Session) named(t provenance.Type, v strictjson.Value) string {
+// isHex reports whether a text is a digest in lower-case hex.
+func isHex(text string, digest []byte) bool {
+	var b [2 * sha256.Size]byte
+	return text == string(hex.AppendEncode(b[:0], digest))
+}
+
+// isNamed reports whether a trace names a value by its keyed digest.
+func (s *Session) isNamed(text string, t provenance.Type, v strictjson.Value) bool {
 	domain := string(t)
-	text, _, why := provenance.Canonical(t, v)
+	said, _, why := provenance.Canonical(t, v)
+	var few [256]byte
+	b := append(few[:0], s.key[:]...)
 	switch {
 	case why != "":
-		domain, text = "\x00raw", string(v.Literal())
+		b = append(append(b, "\x00raw\x00"...), v.Literal()...)
 	case t == provenance.Untyped:
-		text = string(rune(v.Kind())) + text
+		b = append(append(b, domain...), 0, byte(v.Kind()))
+		b = append(b, said...)
+	default:
+		b = append(append(append(b, domain...), 0), said...)
 	}
-	sum := sha256.Sum256(slices.Concat(s.key[:], []byte(domain), []byte{0}, []byte(text)))
-	return hex.EncodeToString(sum[:16])
+	sum := sha256.Sum256(b)
+	return isHex(text, sum[:16])
 }
 
 // closed is the operator's word that strangers put nothing into a collection (R28).

@@ -174,7 +174,7 @@ func (s *Session) send(c *call) {
 			case a.narrow || !long:
 			case act:
 				s.within[sent{t, a.label, false}] = true
-			case !a.vague():
+			case !s.requested[t] && !a.vague():
 				s.requested[t] = true
 			}
 		}
@@ -586,15 +586,17 @@ func card(digits string) bool {
 // rowsOrWords reports whether an argument says how many rows there may be, in which state or
 // order, or what is searched for in words, and names no one thing.
 func rowsOrWords(pointer string, v strictjson.Value) bool {
-	if s, isText := v.Text(); v.Kind() == strictjson.Bool || empty(v) || isText && phrase().MatchString(s) {
+	if s, isText := v.Text(); v.Kind() == strictjson.Bool || empty(v) || isText && strings.ContainsAny(s, " \t\n\f\r") && phrase().MatchString(s) {
 		return true
 	}
-	words := text.NameWords(path.Base("/" + pointer))
+	says := rows
 	if s, isText := v.Text(); isText && states().MatchString(s) {
-		return slices.ContainsFunc(words, narrowing().MatchString) && !slices.ContainsFunc(words, thing().MatchString)
+		says = narrowing
+	} else if _, _, fraction := provenance.Canonical(provenance.Integer, v); fraction != "" || !provenance.SmallSpace(provenance.Untyped, v) {
+		return false
 	}
-	_, _, fraction := provenance.Canonical(provenance.Integer, v)
-	return fraction == "" && provenance.SmallSpace(provenance.Untyped, v) && slices.ContainsFunc(words, rows().MatchString) && !slices.ContainsFunc(words, thing().MatchString)
+	words := text.NameWords(path.Base("/" + pointer))
+	return slices.ContainsFunc(words, says().MatchString) && !slices.ContainsFunc(words, thing().MatchString)
 }
 
 // narrowing are the names of arguments that say in which state or order, and states are these.
