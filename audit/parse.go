@@ -17,8 +17,16 @@ var errNoRecord = errors.New("audit: not a record as it is written, in canonical
 // after the object is refused.
 func ParseRecord(leaf []byte) (*Record, error) {
 	c := cursor{b: leaf}
-	r := &Record{}
+	of := &struct {
+		Record
+		one [1]Commitment // most have no more
+	}{}
+	r := &of.Record
+	r.Commit = of.one[:0]
 	ok := c.commitments(r) && c.lit(`,"data":`) && c.data(r)
+	if len(r.Commit) == 0 {
+		r.Commit = nil
+	}
 	var kind, session, at []byte
 	kind = c.member(&ok, `,"kind":`)
 	if ok = ok && c.lit(`,"n":`); ok {
@@ -69,7 +77,7 @@ func (c *cursor) commitments(r *Record) bool {
 		}
 		name, ok := c.plain()
 		text := c.member(&ok, ":")
-		d, err := ParseDigest(string(text))
+		d, err := parseDigest(text)
 		if !ok || err != nil || !validName(string(name)) {
 			return false
 		}

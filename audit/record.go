@@ -49,17 +49,33 @@ type Digest [sha256.Size]byte
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
 // ParseDigest parses what String returns and nothing else.
-func ParseDigest(s string) (d Digest, err error) {
-	ok := len(s) == 2*len(d)
-	for i := 0; ok && i < len(s); i++ {
-		ok = s[i] >= '0' && s[i] <= '9' || s[i] >= 'a' && s[i] <= 'f'
+func ParseDigest(s string) (d Digest, err error) { return parseDigest(s) }
+
+func parseDigest[T string | []byte](s T) (d Digest, err error) {
+	if len(s) == 2*len(d) {
+		wrong := byte(0)
+		for i := range d {
+			high, low := nibbles[s[2*i]], nibbles[s[2*i+1]]
+			d[i] = high<<4 | low&0x0f
+			wrong |= high | low
+		}
+		if wrong&0xf0 == 0 {
+			return d, nil
+		}
 	}
-	if ok {
-		hex.Decode(d[:], []byte(s))
-		return d, nil
-	}
-	return d, errors.New("a digest is 64 lower-case hex digits")
+	return Digest{}, errors.New("a digest is 64 lower-case hex digits")
 }
+
+// nibbles are what lower-case hex digits say, 0xff for all other bytes.
+var nibbles = func() (t [256]byte) {
+	for c := range t {
+		t[c] = 0xff
+	}
+	for i, c := range []byte("0123456789abcdef") {
+		t[c] = byte(i)
+	}
+	return t
+}()
 
 // Sum is the name of a blob: its plain SHA-256.
 func Sum(b []byte) Digest { return sha256.Sum256(b) }
