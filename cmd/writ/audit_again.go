@@ -79,7 +79,8 @@ type fault struct {
 
 type lane struct {
 	*replay
-	records chan itemOf
+	next    []itemOf // to be handed on
+	records chan []itemOf
 }
 
 type itemOf struct {
@@ -87,8 +88,12 @@ type itemOf struct {
 	item   *audit.Item
 }
 
-// ahead is how many records of a lane are read before they are decided again.
-const ahead = 64
+// handed is how many records a lane is handed at once, and ahead how many such hands are read before
+// they are decided again.
+const (
+	handed = 16
+	ahead  = 2
+)
 
 func newLanes(ctx context.Context, st evidenceStore, n int) *lanes {
 	ls := &lanes{ctx: ctx, seed: maphash.MakeSeed()}
@@ -103,17 +108,27 @@ func newLanes(ctx context.Context, st evidenceStore, n int) *lanes {
 
 func (ls *lanes) begin() {
 	for _, l := range ls.lanes {
-		l.records = make(chan itemOf, ahead)
+		l.records = make(chan []itemOf, ahead)
 		ls.running.Go(func() {
-			for r := range l.records {
-				if ls.beyond(r.item) {
-					continue // of what comes behind the first nobody asks
-				}
-				if err := l.step(ls.ctx, r.record, r.item); err != nil {
-					ls.fail(&fault{r.item.Index, err})
+			for some := range l.records {
+				for _, r := range some {
+					if ls.beyond(r.item) {
+						continue // of what comes behind the first nobody asks
+					}
+					if err := l.step(ls.ctx, r.record, r.item); err != nil {
+						ls.fail(&fault{r.item.Index, err})
+					}
 				}
 			}
 		})
+	}
+}
+
+// hand hands on what gathered.
+func (l *lane) hand() {
+	if len(l.next) > 0 {
+		l.records <- l.next
+		l.next = nil
 	}
 }
 
@@ -136,13 +151,20 @@ func (ls *lanes) step(rec *audit.Record, it *audit.Item) error {
 	if ls.beyond(it) {
 		return errFailed
 	}
-	ls.lanes[maphash.String(ls.seed, rec.Session)%uint64(len(ls.lanes))].records <- itemOf{rec, it}
+	l := ls.lanes[maphash.String(ls.seed, rec.Session)%uint64(len(ls.lanes))]
+	if l.next == nil {
+		l.next = make([]itemOf, 0, handed)
+	}
+	if l.next = append(l.next, itemOf{rec, it}); len(l.next) == handed {
+		l.hand()
+	}
 	return nil
 }
 
 // end waits for all lanes.
 func (ls *lanes) end() {
 	for _, l := range ls.lanes {
+		l.hand()
 		close(l.records)
 	}
 	ls.running.Wait()
