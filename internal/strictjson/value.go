@@ -45,11 +45,15 @@ const (
 	maxText   = math.MaxUint32
 )
 
-// short and tiny are tables with room for the nodes of a text that has few, or very few.
+// long, short and tiny are tables with room for the nodes of a text that has few, or very few.
 type (
-	short struct {
+	long struct {
 		table
 		few [24]node
+	}
+	short struct {
+		table
+		few [14]node
 	}
 	tiny struct {
 		table
@@ -111,12 +115,15 @@ func read(b []byte, n int) Value {
 
 // tableOf is a table with room for so many nodes.
 func tableOf(b []byte, n int) (doc *table) {
-	switch s, l := (*tiny)(nil), (*short)(nil); {
+	switch t, s, l := (*tiny)(nil), (*short)(nil), (*long)(nil); {
+	case n <= len(t.few):
+		t = &tiny{}
+		doc, t.nodes = &t.table, t.few[:0]
 	case n <= len(s.few):
-		s = &tiny{}
+		s = &short{}
 		doc, s.nodes = &s.table, s.few[:0]
 	case n <= len(l.few):
-		l = &short{}
+		l = &long{}
 		doc, l.nodes = &l.table, l.few[:0]
 	default:
 		doc = &table{nodes: make([]node, 0, n)}
