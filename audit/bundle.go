@@ -15,6 +15,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -82,29 +83,36 @@ func (r *bundleRecord) item(index int64) (it Item, rec *Record, ok bool) {
 	return it, rec, true
 }
 
-// itemOf is what a line of a bundle says, which is what json.Marshal makes of a bundleRecord and nothing
-// else; broken where it says no record.
-func itemOf(line []byte) (it Item, rec *Record, broken bool) {
-	c := lineCursor{cursor: cursor{b: line}, said: make([]byte, 0, len(line))}
+// readBundled reads what a line of a bundle says, which is what json.Marshal makes of a bundleRecord and
+// nothing else; j is broken where it says no record.
+func (j *prep) readBundled(line []byte) {
+	it, c := &j.item, overLine(line)
 	if it.Leaf, it.Values = c.record(); it.Leaf == nil {
 		var r bundleRecord
 		ok := readLine(line, &r)
-		it, rec, is := r.item(0)
-		return it, rec, !ok || !is
+		var is bool
+		if *it, _, is = r.item(0); !ok || !is {
+			j.broken = true
+			return
+		}
 	}
-	rec, err := ParseRecord(it.Leaf)
-	if err != nil {
-		return it, nil, true
+	var err error
+	if j.rec, j.said, err = parseRecord(it.Leaf); err != nil {
+		j.broken = true
+		return
 	}
-	it.Session, it.N = rec.Session, rec.N
-	return it, rec, false
+	it.Session, it.N = j.rec.Session, j.rec.N
 }
 
 // lineCursor steps over a line of a bundle of the usual kind, in one pass: what it says is appended to
-// one slice, which is long enough.
+// one slice, which is as long as the line.
 type lineCursor struct {
 	cursor
 	said []byte
+}
+
+func overLine(line []byte) lineCursor {
+	return lineCursor{cursor: cursor{b: line}, said: make([]byte, 0, len(line))}
 }
 
 // record is the record that stands there, nil where that is to be read in another way.
@@ -143,27 +151,39 @@ func (c *lineCursor) taken(from int) []byte { return c.said[from:len(c.said):len
 // quoted takes the rest of a string up to its end, as far as it is written the way most are.
 func (c *lineCursor) quoted() bool {
 	ascii := true
-	from, begun := c.i, len(c.said)
-	for i := c.i; i < len(c.b); i++ {
-		switch x := c.b[i]; {
-		case x == '"':
-			c.said, c.i = append(c.said, c.b[from:i]...), i+1
-			all := c.said[begun:]
-			return ascii || utf8.Valid(all) && !bytes.Contains(all, []byte("\u2028")) && !bytes.Contains(all, []byte("\u2029"))
-		case x == '\\':
-			if c.said = append(c.said, c.b[from:i]...); i+1 == len(c.b) || c.b[i+1] != '"' && c.b[i+1] != '\\' {
+	in, n := c.b[c.i:], 0
+	out := c.said[len(c.said):][:len(in)]
+	for i := 0; i < len(in); i++ {
+		x := in[i]
+		if !itself[x] {
+			switch {
+			case x == '"':
+				c.said, c.i = c.said[:len(c.said)+n], c.i+i+1
+				return ascii || utf8.Valid(out[:n]) && !bytes.Contains(out[:n], []byte("\u2028")) && !bytes.Contains(out[:n], []byte("\u2029"))
+			case x == '\\':
+				if i++; i == len(in) || in[i] != '"' && in[i] != '\\' {
+					return false
+				}
+				x = in[i]
+			case x >= 0x80:
+				ascii = false
+			default:
 				return false
 			}
-			i++
-			from = i // what is escaped says itself
-		case x < 0x20, x == '<', x == '>', x == '&':
-			return false
-		case x >= 0x80:
-			ascii = false
 		}
+		out[n] = x
+		n++
 	}
 	return false
 }
+
+// itself are the bytes of ASCII that encoding/json writes as they are.
+var itself = func() (t [256]bool) {
+	for c := ' '; c < 0x80; c++ {
+		t[c] = !strings.ContainsRune(`"\\<>&`, c)
+	}
+	return t
+}()
 
 var strictBase64 = base64.StdEncoding.Strict()
 
@@ -345,7 +365,7 @@ func (b *Bundle) read() string {
 }
 
 // blockBytes is how much of a file is read at once, where no line is longer.
-const blockBytes = 256 << 10
+const blockBytes = 64 << 10
 
 // batches are the lines of its records, the last with the error of the file.
 func (b *Bundle) batches() iter.Seq[*batch] {
@@ -402,11 +422,12 @@ func (b *Bundle) Scan(ctx context.Context, from int64) iter.Seq2[Item, error] {
 // nextItem reads a record of a file that was a bundle.
 func nextItem(in *bufio.Reader, index int64) (Item, error) {
 	line, err := in.ReadBytes('\n')
-	it, _, broken := itemOf(line)
-	if it.Index = index; err == nil && broken {
+	var j prep
+	if j.readBundled(line); err == nil && j.broken {
 		err = ErrBundle
 	}
-	return it, err
+	j.item.Index = index
+	return j.item, err
 }
 
 // Checkpoints yields the checkpoints in the order in which they stand there.

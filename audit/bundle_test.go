@@ -157,7 +157,8 @@ func FuzzBundleLine(f *testing.F) {
 			f.Fatal(err)
 		}
 		if line = append(line, '\n'); it.Session != odd.Session {
-			if c := (lineCursor{cursor: cursor{b: line}}); func() bool { leaf, _ := c.record(); return leaf == nil }() {
+			c := overLine(line)
+			if leaf, _ := c.record(); leaf == nil {
 				f.Errorf("%q is not read in one pass", line)
 			}
 		}
@@ -168,7 +169,9 @@ func FuzzBundleLine(f *testing.F) {
 		f.Add(append(bytes.Clone(line), '\n'))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		it, rec, broken := itemOf(line)
+		var j prep
+		j.readBundled(line)
+		it, rec, broken := j.item, j.rec, j.broken
 		var r bundleRecord
 		ok := readLine(line, &r)
 		want, wantRec, is := r.item(0)

@@ -16,14 +16,23 @@ var errNoRecord = errors.New("audit: not a record as it is written, in canonical
 // other spelling of the same JSON, a member too many or too few, or a byte
 // after the object is refused.
 func ParseRecord(leaf []byte) (*Record, error) {
+	r, _, err := parseRecord(leaf)
+	return r, err
+}
+
+// known are the members of data that this package knows, in order.
+var known = [3]string{"decision", "shadow", "status"}
+
+// parseRecord is ParseRecord with the values of those, nil for one that is not there.
+func parseRecord(leaf []byte) (r *Record, said [3][]byte, err error) {
 	c := cursor{b: leaf}
 	of := &struct {
 		Record
 		one [1]Commitment // most have no more
 	}{}
-	r := &of.Record
+	r = &of.Record
 	r.Commit = of.one[:0]
-	ok := c.commitments(r) && c.lit(`,"data":`) && c.data(r)
+	ok := c.commitments(r) && c.lit(`,"data":`) && c.data(r, &said)
 	if len(r.Commit) == 0 {
 		r.Commit = nil
 	}
@@ -42,20 +51,20 @@ func ParseRecord(leaf []byte) (*Record, error) {
 	switch {
 	case ok && c.lit(`,"v":1}`) && c.i == len(leaf):
 	case ok && c.lit(`,"v":`):
-		return nil, errors.New("audit: record is of a format this version does not know")
+		return nil, said, errors.New("audit: record is of a format this version does not know")
 	default:
-		return nil, errNoRecord
+		return nil, said, errNoRecord
 	}
 	r.Kind, r.Session = Kind(intern(kind)), string(session)
 	t, err := time.Parse(time.RFC3339Nano, string(at))
 	var buf [40]byte
 	if r.Time = t.UTC(); err != nil || !bytes.Equal(r.Time.AppendFormat(buf[:0], time.RFC3339Nano), at) {
-		return nil, errNoRecord
+		return nil, said, errNoRecord
 	}
 	if err := checkWords(r); err != nil {
-		return nil, err
+		return nil, said, err
 	}
-	return r, nil
+	return r, said, nil
 }
 
 // member steps over a member's name and its plain string.
@@ -91,13 +100,13 @@ func (c *cursor) commitments(r *Record) bool {
 
 // data reads the object a record holds: nearly always in one pass, which
 // verifying a long log mostly is.
-func (c *cursor) data(r *Record) bool {
+func (c *cursor) data(r *Record, said *[3][]byte) bool {
 	from := c.i
 	if from >= len(c.b) || c.b[from] != '{' {
 		return false
 	}
 	// Within this length the bound on the number of values holds by itself.
-	if len(c.b) > 1<<20 || !c.value(0) {
+	if len(c.b) > 1<<20 || !c.object(0, said) {
 		canon, err := []byte(nil), strictjson.Check(c.b, leafLimits)
 		if err == nil {
 			canon, err = strictjson.Canonical(c.b)
@@ -105,38 +114,14 @@ func (c *cursor) data(r *Record) bool {
 		if err != nil || !bytes.Equal(canon, c.b) {
 			return false
 		}
-		c.i = from + len(strictjson.Get(c.b, "data"))
+		data := strictjson.Get(c.b, "data")
+		c.i = from + len(data)
+		for i, name := range known {
+			said[i] = strictjson.Get(data, name)
+		}
 	}
 	r.Data = c.b[from:c.i:c.i]
 	return true
-}
-
-// top are the values of three members of an object in canonical JSON, their names in order, nil where it has none of that
-// name; ok is false for what is not of the usual kind.
-func top(data []byte, a, b, z string) (raw [3][]byte, ok bool) {
-	c := cursor{b: data}
-	if !c.lit("{") {
-		return raw, false
-	}
-	for first := true; !c.lit("}"); first = false {
-		if !first && !c.lit(",") {
-			return raw, false
-		}
-		name, ok := c.plain()
-		from := c.i + 1
-		if !ok || !c.lit(":") || !c.value(1) {
-			return raw, false
-		}
-		switch string(name) {
-		case a:
-			raw[0] = data[from:c.i]
-		case b:
-			raw[1] = data[from:c.i]
-		case z:
-			raw[2] = data[from:c.i]
-		}
-	}
-	return raw, c.i == len(data)
 }
 
 // intern returns the usual words without a copy for each record.
@@ -271,24 +256,40 @@ func (c *cursor) value(depth int) bool {
 		}
 		return false
 	case '{':
-		c.i++
+		return c.object(depth, nil)
+	}
+	return c.number()
+}
+
+// object steps over an object; said gets the values of those of its members that are known.
+func (c *cursor) object(depth int, said *[3][]byte) bool {
+	c.i++
+	if c.lit("}") {
+		return true
+	}
+	var last []byte
+	for first := true; ; first = false {
+		name, ok := c.plain()
+		if !ok || !first && bytes.Compare(last, name) >= 0 || !c.lit(":") {
+			return false
+		}
+		from := c.i
+		if !c.value(depth + 1) {
+			return false
+		}
+		if said != nil {
+			for i := range known {
+				if string(name) == known[i] {
+					said[i] = c.b[from:c.i]
+				}
+			}
+		}
 		if c.lit("}") {
 			return true
 		}
-		var last []byte
-		for first := true; ; first = false {
-			name, ok := c.plain()
-			if !ok || !first && bytes.Compare(last, name) >= 0 || !c.lit(":") || !c.value(depth+1) {
-				return false
-			}
-			if c.lit("}") {
-				return true
-			}
-			if !c.lit(",") {
-				return false
-			}
-			last = name
+		if !c.lit(",") {
+			return false
 		}
+		last = name
 	}
-	return c.number()
 }

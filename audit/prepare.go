@@ -16,7 +16,8 @@ type prep struct {
 	at       int64 // of a bundle: where in it the record's line is
 	broken   bool  // which says no record
 	rec      *Record
-	err      error // the leaf is no record
+	said     [3][]byte // what parseRecord says of its data
+	err      error     // the leaf is no record
 	hash     Hash
 	fault    Fault // a value does not belong to the leaf
 	detail   string
@@ -35,11 +36,11 @@ func parseN(raw []byte) uint64 {
 
 func (j *prep) prepare() {
 	if j.rec == nil {
-		if j.rec, j.err = ParseRecord(j.item.Leaf); j.err != nil {
+		if j.rec, j.said, j.err = parseRecord(j.item.Leaf); j.err != nil {
 			return
 		}
 	}
-	j.status, j.decision, j.shadow = members(j.rec)
+	j.status, j.decision, j.shadow = members(j.rec, j.said)
 	j.fault, j.detail = CheckValues(j.rec, j.item.Values)
 }
 
@@ -88,9 +89,8 @@ func (b *batch) prepare(each func(*prep)) {
 		if n == 0 {
 			n = len(lines)
 		}
-		j := prep{at: at}
-		j.item, j.rec, j.broken = itemOf(lines[:n])
-		b.preps = append(b.preps, j)
+		b.preps = append(b.preps, prep{at: at})
+		b.preps[len(b.preps)-1].readBundled(lines[:n])
 		lines, at = lines[n:], at+int64(n)
 	}
 	for i := range b.preps {

@@ -195,7 +195,7 @@ func FuzzParseRecord(f *testing.F) {
 		f.Add(c.Data)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := ParseRecord(b)
+		r, said, err := parseRecord(b)
 		slow, serr := slowRecord(b)
 		if (err == nil) != (serr == nil) || !reflect.DeepEqual(r, slow) {
 			t.Fatalf("%+v, %v\n%+v, %v", r, err, slow, serr)
@@ -207,7 +207,7 @@ func FuzzParseRecord(f *testing.F) {
 			t.Fatal("a leaf of several lines")
 		}
 		for _, k := range []Kind{KindDecision, KindResult} {
-			status, decision, shadow := members(&Record{Kind: k, Data: r.Data})
+			status, decision, shadow := members(&Record{Kind: k, Data: r.Data}, said)
 			plain, _ := strictjson.Text(strictjson.Get(r.Data, "status"))
 			if status != plain || decision != parseN(strictjson.Get(r.Data, "decision")) || shadow != (string(strictjson.Get(r.Data, "shadow")) == "true") {
 				t.Fatalf("%s: %q %d %v", r.Data, status, decision, shadow)

@@ -368,21 +368,15 @@ func (v *verifier) record(r *Record, j *prep, fail func(Fault, string) *Problem)
 	return nil
 }
 
-// members reads the three members of data this package knows.
-func members(r *Record) (status string, decision uint64, shadow bool) {
+// members reads the three members of data this package knows, of which said holds what parseRecord says.
+func members(r *Record, said [3][]byte) (status string, decision uint64, shadow bool) {
 	if r.Kind != KindDecision && r.Kind != KindResult {
 		return "", 0, false
 	}
-	raw, ok := top(r.Data, "decision", "shadow", "status")
-	if !ok {
-		for i, name := range [...]string{"decision", "shadow", "status"} {
-			raw[i] = strictjson.Get(r.Data, name)
-		}
-	}
-	if s := raw[2]; len(s) > 2 && bytes.IndexByte(s, '\\') < 0 && s[0] == '"' {
+	if s := said[2]; len(s) > 2 && bytes.IndexByte(s, '\\') < 0 && s[0] == '"' {
 		status = intern(s[1 : len(s)-1])
 	} else {
 		status, _ = strictjson.Text(s)
 	}
-	return status, parseN(raw[0]), string(raw[1]) == "true"
+	return status, parseN(said[0]), string(said[1]) == "true"
 }

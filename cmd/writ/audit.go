@@ -74,6 +74,7 @@ func auditVerify() *cobra.Command {
 				return f.verifyProof(c, proof, key)
 			}
 			defer debug.SetGCPercent(debug.SetGCPercent(garbage))
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(enough))
 			var rep *verifyReport
 			dir, err := "", error(nil)
 			if len(bundles) > 0 {
@@ -106,8 +107,11 @@ func auditVerify() *cobra.Command {
 }
 
 // garbage is how much more than what it needs a verification may hold, in percent: nearly all that it
-// takes into memory it lets go of at once, and it needs little.
-const garbage = 200
+// takes into memory it lets go of at once, and it needs little. Where it needs more it holds no more than enough.
+const (
+	garbage = 300
+	enough  = 72 << 20
+)
 
 // print tells what was checked, nothing where something is wrong.
 func (r *verifyReport) print(w io.Writer) {
