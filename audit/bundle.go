@@ -96,12 +96,9 @@ func (j *prep) readBundled(line []byte) {
 			return
 		}
 	}
-	var err error
-	if j.rec, j.said, err = parseRecord(it.Leaf); err != nil {
-		j.broken = true
-		return
+	if j.broken = !j.parse(); !j.broken {
+		it.Session, it.N = j.rec.Session, j.rec.N
 	}
-	it.Session, it.N = j.rec.Session, j.rec.N
 }
 
 // lineCursor steps over a line of a bundle of the usual kind, in one pass: what it says is appended to

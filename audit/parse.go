@@ -16,15 +16,16 @@ var errNoRecord = errors.New("audit: not a record as it is written, in canonical
 // other spelling of the same JSON, a member too many or too few, or a byte
 // after the object is refused.
 func ParseRecord(leaf []byte) (*Record, error) {
-	r, _, err := parseRecord(leaf)
+	r, _, err := parseRecord(leaf, "")
 	return r, err
 }
 
 // known are the members of data that this package knows, in order.
 var known = [3]string{"decision", "shadow", "status"}
 
-// parseRecord is ParseRecord with the values of those, nil for one that is not there.
-func parseRecord(leaf []byte) (r *Record, said [3][]byte, err error) {
+// parseRecord is ParseRecord with the values of those, nil for one that is not there. It is likely of that
+// session.
+func parseRecord(leaf []byte, likely string) (r *Record, said [3][]byte, err error) {
 	c := cursor{b: leaf}
 	of := &struct {
 		Record
@@ -55,7 +56,9 @@ func parseRecord(leaf []byte) (r *Record, said [3][]byte, err error) {
 	default:
 		return nil, said, errNoRecord
 	}
-	r.Kind, r.Session = Kind(intern(kind)), string(session)
+	if r.Kind, r.Session = Kind(intern(kind)), likely; string(session) != likely {
+		r.Session = string(session)
+	}
 	t, err := time.Parse(time.RFC3339Nano, string(at))
 	var buf [40]byte
 	if r.Time = t.UTC(); err != nil || !bytes.Equal(r.Time.AppendFormat(buf[:0], time.RFC3339Nano), at) {

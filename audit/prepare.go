@@ -16,8 +16,7 @@ type prep struct {
 	at       int64 // of a bundle: where in it the record's line is
 	broken   bool  // which says no record
 	rec      *Record
-	said     [3][]byte // what parseRecord says of its data
-	err      error     // the leaf is no record
+	err      error // the leaf is no record
 	hash     Hash
 	fault    Fault // a value does not belong to the leaf
 	detail   string
@@ -27,6 +26,9 @@ type prep struct {
 }
 
 func parseN(raw []byte) uint64 {
+	if len(raw) == 0 { // as most have it, and an error is an allocation
+		return 0
+	}
 	n, err := strconv.ParseUint(string(raw), 10, 64)
 	if err != nil || n > maxN {
 		return 0
@@ -35,13 +37,19 @@ func parseN(raw []byte) uint64 {
 }
 
 func (j *prep) prepare() {
-	if j.rec == nil {
-		if j.rec, j.said, j.err = parseRecord(j.item.Leaf); j.err != nil {
-			return
-		}
+	if j.rec == nil && !j.parse() {
+		return
 	}
-	j.status, j.decision, j.shadow = members(j.rec, j.said)
 	j.fault, j.detail = CheckValues(j.rec, j.item.Values)
+}
+
+// parse reads the leaf. It is false where that is no record.
+func (j *prep) parse() bool {
+	var said [3][]byte
+	if j.rec, said, j.err = parseRecord(j.item.Leaf, j.item.Session); j.err == nil {
+		j.status, j.decision, j.shadow = members(j.rec, said)
+	}
+	return j.err == nil
 }
 
 // CheckValues says what is wrong with values, sorted by name, that are to be
@@ -84,13 +92,17 @@ func (b *batch) prepare(each func(*prep)) {
 	if b.lines != nil {
 		b.preps = make([]prep, 0, bytes.Count(b.lines, []byte{'\n'})+1)
 	}
+	session := "" // records of one often stand together
 	for lines, at := b.lines, b.at; len(lines) > 0; {
 		n := bytes.IndexByte(lines, '\n') + 1
 		if n == 0 {
 			n = len(lines)
 		}
 		b.preps = append(b.preps, prep{at: at})
-		b.preps[len(b.preps)-1].readBundled(lines[:n])
+		j := &b.preps[len(b.preps)-1]
+		j.item.Session = session
+		j.readBundled(lines[:n])
+		session = j.item.Session
 		lines, at = lines[n:], at+int64(n)
 	}
 	for i := range b.preps {

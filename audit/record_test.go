@@ -195,7 +195,7 @@ func FuzzParseRecord(f *testing.F) {
 		f.Add(c.Data)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, said, err := parseRecord(b)
+		r, said, err := parseRecord(b, "s_a")
 		slow, serr := slowRecord(b)
 		if (err == nil) != (serr == nil) || !reflect.DeepEqual(r, slow) {
 			t.Fatalf("%+v, %v\n%+v, %v", r, err, slow, serr)

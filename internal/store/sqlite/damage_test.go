@@ -321,6 +321,42 @@ func TestTruncatedFile(t *testing.T) {
 	}
 }
 
+// TestIntegrityOfValues: a value of no record is found, before the first record, behind the last and
+// where one is missing; where all have theirs, or there is none, that is so.
+func TestIntegrityOfValues(t *testing.T) {
+	const value = "INSERT INTO vals (idx, name, salt, bytes) VALUES (?, 'call', x'', x'')"
+	for name, c := range map[string]struct {
+		with string
+		args []any
+		bad  bool
+	}{
+		"as written":                {with: "SELECT 1"},
+		"none is left":              {with: "DELETE FROM vals"},
+		"before the first":          {value, []any{-1}, true},
+		"behind the last":           {value, []any{300}, true},
+		"of a missing record":       {"DELETE FROM leaves WHERE idx = ?", []any{7}, true},
+		"of the first":              {"DELETE FROM leaves WHERE idx < ?", []any{2}, true},
+		"of the last":               {"DELETE FROM leaves WHERE idx = ?", []any{299}, true},
+		"of none at all":            {"DELETE FROM leaves", nil, true},
+		"a record without one":      {"DELETE FROM vals WHERE idx IN (?, 299)", []any{1}, false},
+		"none of either":            {"DELETE FROM vals; DELETE FROM leaves", nil, false},
+		"a missing record had none": {"DELETE FROM vals WHERE idx = 7; DELETE FROM leaves WHERE idx = ?", []any{7}, false},
+	} {
+		dir := filled(t)
+		db := raw(t, dir)
+		execSQL(t, db, c.with, c.args...)
+		s, err := OpenReadOnly(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Integrity(context.Background())
+		if bad := err != nil; bad != c.bad || bad && !strings.HasSuffix(err.Error(), "a value belongs to no record") {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.Close()
+	}
+}
+
 func TestFileModes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("file modes say nothing there")
