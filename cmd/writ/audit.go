@@ -110,7 +110,7 @@ func auditVerify() *cobra.Command {
 // takes into memory it lets go of at once, and it needs little. Where it needs more it holds no more than enough.
 const (
 	garbage = 300
-	enough  = 72 << 20
+	enough  = 64 << 20
 )
 
 // print tells what was checked, nothing where something is wrong.
