@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"time"
@@ -73,8 +74,7 @@ func auditVerify() *cobra.Command {
 			if proof != "" {
 				return f.verifyProof(c, proof, key)
 			}
-			defer debug.SetGCPercent(debug.SetGCPercent(garbage))
-			defer debug.SetMemoryLimit(debug.SetMemoryLimit(enough))
+			defer debug.SetGCPercent(debug.SetGCPercent(100)) // until gathered knows better
 			var rep *verifyReport
 			dir, err := "", error(nil)
 			if len(bundles) > 0 {
@@ -106,12 +106,15 @@ func auditVerify() *cobra.Command {
 	return c
 }
 
-// garbage is how much more than what it needs a verification may hold, in percent: nearly all that it
-// takes into memory it lets go of at once, and it needs little. Where it needs more it holds no more than enough.
-const (
-	garbage = 300
-	enough  = 64 << 20
-)
+// gathered says how much more than what it needs a verification may hold: nearly all that it takes into memory
+// it lets go of at once, and mostly it needs little. That is three times as much, where the heap is not more than 64 MB
+// then, and half as much in any case.
+func gathered() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	needed := int(max(live[0].Value.Uint64(), 1))
+	debug.SetGCPercent(min(max((64<<20-needed)*100/needed, 50), 300))
+}
 
 // print tells what was checked, nothing where something is wrong.
 func (r *verifyReport) print(w io.Writer) {

@@ -36,6 +36,9 @@ type reader interface {
 func decidedAgain(ctx context.Context, verify func(audit.VerifyOptions) (*audit.Report, error), st evidenceStore, log reader, o audit.VerifyOptions, progress func(int64)) (*verifyReport, error) {
 	all := newLanes(ctx, st, runtime.GOMAXPROCS(0))
 	o.Replay = func(rec *audit.Record, it *audit.Item) error {
+		if it.Index%4096 == 0 {
+			gathered()
+		}
 		progress(it.Index)
 		return all.step(rec, it)
 	}
