@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -28,25 +27,11 @@ const Engine = "writ-gate/20"
 // (name, payload, direct write, schema, provenance, policy). The first class
 // that fails gives the code, and every failing pointer of that class is listed.
 func Decide(in Input) Decision {
-	at := judges.Get().(*judgment)
-	at.input = in
-	j := &at.judge
-	*j = begin(&at.input)
+	j := begin(&in)
 	j.run()
 	j.seal()
-	d := j.d
-	*at = judgment{}
-	judges.Put(at)
-	return d
+	return j.d
 }
-
-// judgment is a judge with what he judges. Nothing of a decision points into one, so it is used again.
-type judgment struct {
-	judge
-	input Input
-}
-
-var judges = sync.Pool{New: func() any { return new(judgment) }}
 
 // maxWork bounds the bytes that are looked at to take a call apart: a value
 // nested n deep is looked at n times.
