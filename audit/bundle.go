@@ -122,7 +122,7 @@ func (c *lineCursor) record() (leaf []byte, vs []Value) {
 		}
 		name, is := c.plain()
 		var v Value
-		if is = is && bytes.IndexAny(name, "<>&") < 0 && c.lit(`,"salt":"`); is {
+		if is = is && !bytes.ContainsAny(name, "<>&") && c.lit(`,"salt":"`); is {
 			from := len(c.said)
 			if is = c.base64() && len(c.said)-from == SaltSize; is {
 				v.Salt = [SaltSize]byte(c.said[from:])
