@@ -35,6 +35,7 @@ type named struct {
 	whole []uint32 // facts that it is the value of
 	last  []uint32 // paths that it is the last element of, where it has an extension
 	up    []uint32 // members that were looked up by it
+	cased []uint32 // facts of several words that it is in other letters, where it is none and nothing else
 	short bool     // too short to name anything but where it is a proper name
 	hash  bool     // a # stands before it, which says that it is what people call something (`names`)
 }
@@ -91,8 +92,13 @@ func (n *Names) read(t *turn, runs int) int {
 			if hash {
 				last, up = nil, nil
 			}
-			if short := !isName(word); len(whole)+len(last)+len(up) > 0 && (!short || shortName(word) || hash && shortTag(word)) && !t.own.closes(at) && !t.own.cuts(at) {
-				n.said = append(n.said, named{Quote{t.Evidence, i, e}, word, whole, last, up, short, hash})
+			var cased []uint32
+			if name, ok := inAnyCase(word); ok && !hash && len(whole)+len(last)+len(up) == 0 {
+				var one [1]uint32
+				cased = slices.Clone(n.l.store.under(n.l.digest(casedDomain, name), &one))
+			}
+			if short := !isName(word); len(whole)+len(last)+len(up)+len(cased) > 0 && (!short || shortName(word) || hash && shortTag(word)) && !t.own.closes(at) && !t.own.cuts(at) {
+				n.said = append(n.said, named{Quote{t.Evidence, i, e}, word, whole, last, up, cased, short, hash})
 			}
 		}
 	}
@@ -124,7 +130,8 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 // session holds that value. Any scalar, whoever guarantees it, names a record only
 // in a whole listing: one the server makes of its own (Authoritative) where nobody
 // said what to list, the user's words included, or the twin is just unseen; or in a
-// search for that very name (search.go). What is the model's own names none. A scalar that is a member of another collection
+// search for that very name (search.go). A name of several words does in other letters too, out
+// of a whole listing that has it in no others. What is the model's own names none. A scalar that is a member of another collection
 // names that one, unless the operator says that people call the record so (`names`). A record with two members of the collection relates them, and
 // is neither's. Of a path its last element names it, if it has an extension. A member that
 // was looked up by a name (`looked_up`) has that name too, which no other has, unless an act of
@@ -203,20 +210,24 @@ type anchoring struct {
 	sent       bool            // an act of this session was sent it
 	free       bool            // strangers can be called so, and it is a word of a sentence, with a digit too
 	hash       bool            // of it, what people call the record counts alone
+	cased      bool            // it is written in other letters: a whole list alone shows that there is no twin
 	at         Quote           // where it stands
 	marks      map[Type]uint32 // of the value asked for
 }
 
 // names reports whether one of the names is that of the record asked for.
 func (a *anchoring) names(n *named) bool {
-	if a.visits -= len(n.whole) + len(n.last) + len(n.up); a.visits < 0 {
+	if a.visits -= len(n.whole) + len(n.last) + len(n.up) + len(n.cased); a.visits < 0 {
 		return false
 	}
-	if a.l.store.crowded(n.whole) || a.l.store.crowded(n.last) {
+	if a.l.store.crowded(n.whole) || a.l.store.crowded(n.last) || a.l.store.crowded(n.cased) {
 		return false // the twin may be what is not kept
 	}
+	if a.cased = len(n.cased) > 0; a.cased && a.guaranteed {
+		return false
+	}
 	found := false
-	for _, i := range n.whole {
+	for _, i := range slices.Concat(n.whole, n.cased) {
 		anchor, twin := a.holds(i)
 		if found = found || anchor; twin {
 			return false
@@ -242,6 +253,19 @@ func (a *anchoring) names(n *named) bool {
 		}
 	}
 	return found && a.visits >= 0
+}
+
+// longestCased bounds the bytes of a name that is found in any letters.
+const longestCased = 64
+
+// inAnyCase returns what a name of several words is in any letters, with blanks for the low
+// lines that agents write: of one word, which any sentence may have, there is nothing.
+func inAnyCase(name string) (string, bool) {
+	if len(name) > longestCased {
+		return "", false
+	}
+	name = strings.ReplaceAll(strings.ToLower(name), "_", " ")
+	return name, strings.Contains(strings.Trim(name, " "), " ")
 }
 
 // shortName reports whether a text can be a name that people have, though it is short: "Bob".
@@ -275,7 +299,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	}
 	rec, ok := s.record(f)
 	if !ok {
-		return false, false
+		return a.cased && m.collection == a.q.Collection && m.named && f.label >= writ.System && f.flags&listed != 0, false
 	}
 	id := m.collection == a.q.Collection // and so the very one
 	mine, complete, ours := false, false, a.ours && (id || m.calls)
@@ -310,6 +334,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 		least = writ.Operator // which no result has
 	}
 	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || (m.collection == "" || m.calls) && f.label >= least && (complete || a.l.searchedFor(f, a.at))
+	worth = worth && (complete || !a.cased)
 	anchor = mine && !other && worth && f.node == rec && (!a.hash || m.calls)
 	return anchor, other
 }

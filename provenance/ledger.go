@@ -532,6 +532,9 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 			}
 		}
 	}
+	if name, ok := inAnyCase(said); ok && leaf.Rule != nil && !leaf.Key {
+		s.file(l.digest(casedDomain, name), i)
+	}
 	if leaf.Type == Untyped {
 		for _, k := range l.otherSpellings(leaf.Value) {
 			s.file(k, i)

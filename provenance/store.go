@@ -25,6 +25,7 @@ const (
 	foldDomain  = "\x00fold"  // paths in any letters' case (R36)
 	linkDomain  = "\x00link"  // links that stand in a text (R20)
 	roundDomain = "\x00round" // decimals that a decimal rounds to (R11)
+	casedDomain = "\x00cased" // texts of several words in any letters' case (R9)
 )
 
 // exact returns the untyped form of a literal with its JSON kind before it.

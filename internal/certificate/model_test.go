@@ -122,7 +122,7 @@ var (
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
 	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "nick": "nick", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room"}
-	worldWords = []string{"one bags", "another bags", "100 more bags", "25 EUR", "100 euros", "bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "row-0001", "row-0002",
+	worldWords = []string{"one bags", "another bags", "100 more bags", "25 EUR", "100 euros", "bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "blue lamp", "BLUE LAMP", "row-0001", "row-0002",
 		"/srv/a", "x.txt in /srv/a", "y.md", "a/x.txt", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example",
@@ -554,7 +554,7 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 				es = append(es, v+":"+part)
 			case "rows", "table":
 				part := w.pick(worldParts)
-				title := w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"bobby"`, `"brand-b"`})
+				title := w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"blue lamp"`, `"Blue_lamp"`, `"bobby"`, `"brand-b"`})
 				w.shown["part"], w.shown["who"] = append(w.shown["part"], part), append(w.shown["who"], title)
 				row := fmt.Sprintf(`"title":%s,"name":%s,"city":%s,"parts":[%s],%s"brand":%s}`, title, w.pick(worldNames), w.pick(worldNames), part, w.pick([]string{`"shared":[],`, `"shared":[],`, `"shared":["bobby"],`, ""}), w.pick(worldBrands))
 				if f == "table" {

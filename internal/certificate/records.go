@@ -253,12 +253,20 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 			found = found || p.member(collection) && p.label >= writ.System && p.listed && !guaranteed
 		}
 	}
-	for _, p := range s.spelling(words) {
+	places, cased := s.spelling(words), false
+	if k := casedKey(words); k != "" && !hash && len(places) == 0 && len(s.lookups[words]) == 0 && (!strings.Contains(strings.Trim(words, "."), ".") || len(s.same[baseKey(words)]) == 0) {
+		places, cased = s.same[k], true // in other letters, of what nobody is sent
+	}
+	if cased && guaranteed {
+		return false
+	}
+	for _, p := range places {
 		if p.member(collection) && !mine(p) {
 			return false
 		}
 		n, ok := p.record()
 		if !ok {
+			found = found || cased && p.member(collection) && p.label >= writ.System && p.listed
 			continue
 		}
 		holds, complete, chosen := false, false, false
@@ -282,7 +290,7 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 			}
 		}
 		worth := id && !(guaranteed && p.opened && wordy(p.typ, strictjson.StringOf(words))) || (p.collection() == "" || p.rule != nil && p.rule.Names) && p.label >= least && (complete || s.searchedFor(p, t, e))
-		found = found || holds && worth && p.direct(n) && (!hash || p.rule != nil && p.rule.Names)
+		found = found || holds && worth && (complete || !cased) && p.direct(n) && (!hash || p.rule != nil && p.rule.Names)
 	}
 	for _, p := range s.lookups[words] {
 		if p.member(collection) && !mine(p) {

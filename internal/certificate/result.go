@@ -86,7 +86,21 @@ func (p *place) keys() []string {
 	if base, ok := lastOf(p); ok {
 		out = append(out, baseKey(base))
 	}
+	if text, ok := p.value.Text(); ok && p.rule != nil && !p.key {
+		if k := casedKey(text); k != "" {
+			out = append(out, k)
+		}
+	}
 	return out
+}
+
+// casedKey is that of a name of several words in any letters, "" for another.
+func casedKey(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == '_' })
+	if len(name) > 64 || len(words) < 2 {
+		return ""
+	}
+	return "cased\x00" + strings.ReplaceAll(strings.ToLower(name), "_", " ")
 }
 
 func baseKey(name string) string { return "last\x00" + name }
