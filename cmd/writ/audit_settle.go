@@ -71,11 +71,7 @@ func auditSettle() *cobra.Command {
 			if err := f.maySettle(ctx, dir, id, n); err != nil {
 				return err
 			}
-			policy, err := noTools()
-			if err != nil {
-				return err
-			}
-			g, err := gateway.New(gateway.Options{Store: st, Policy: policy, Version: readBuildInfo().Version})
+			g, err := gateway.New(gateway.Options{Store: st, Policy: noTools(), Version: readBuildInfo().Version})
 			if err != nil {
 				return cli.Fail(cli.ExitIO, "", "%w", err)
 			}

@@ -171,9 +171,7 @@ func published(c *cobra.Command, servers []upstream.Config, theirs string) (_ *g
 	if dir, err := statePath(theirs); err == nil {
 		o.logins = logins(dir)
 	}
-	if o.policy, err = noTools(); err != nil {
-		return nil, nil, err
-	}
+	o.policy = noTools()
 	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel+4))
 	if err != nil {
 		return nil, nil, err

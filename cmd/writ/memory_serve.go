@@ -54,12 +54,8 @@ func memoryServe() *cobra.Command {
 					*w.into = w.value
 				}
 			}
-			p, err := noTools()
-			if err != nil {
-				return err
-			}
 			o := newFiles(state)
-			o.policy, o.memory = p, m
+			o.policy, o.memory = noTools(), m
 			for _, file := range append(m.Files(), f.config) {
 				if file != "" {
 					o.own(file)

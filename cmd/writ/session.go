@@ -203,16 +203,12 @@ func inSession(ctx context.Context, dir, name string, input *screen.Screen, work
 			return cli.Fail(cli.ExitData, "writ session new "+name, "no session is kept under that name")
 		}
 	}
-	policy, err := noTools()
-	if err != nil {
-		return err
-	}
 	st, err := openStore(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	g, err := gateway.New(gateway.Options{Store: st, Snapshots: statedir.Snapshots(dir), Policy: policy, Screen: input, Version: readBuildInfo().Version})
+	g, err := gateway.New(gateway.Options{Store: st, Snapshots: statedir.Snapshots(dir), Policy: noTools(), Screen: input, Version: readBuildInfo().Version})
 	if err != nil {
 		return cli.Fail(cli.ExitIO, "", "%w", err)
 	}
