@@ -210,7 +210,7 @@ func confirm(c *cobra.Command, yes bool, question string) error {
 	if _, typed := typist(c.InOrStdin()); !typed {
 		return cli.Fail(cli.ExitUsage, "the same command with --yes", "nothing was done: there is no terminal to confirm it at")
 	}
-	if !agreed(bufio.NewReader(c.InOrStdin()), c.ErrOrStderr(), question) {
+	if said, _ := agreed(bufio.NewReader(c.InOrStdin()), c.ErrOrStderr(), question); !said {
 		return cli.Fail(cli.ExitRefused, "", "nothing was done")
 	}
 	return nil
@@ -222,11 +222,12 @@ func typist(in io.Reader) (*os.File, bool) {
 	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
-func agreed(in *bufio.Reader, out io.Writer, question string) bool {
+// agreed asks a question. It is not answered where the input ends at it.
+func agreed(in *bufio.Reader, out io.Writer, question string) (yes, answered bool) {
 	fmt.Fprintf(out, "%s [y/N] ", question)
-	answer, _ := in.ReadString('\n')
+	answer, err := in.ReadString('\n')
 	a := strings.ToLower(strings.TrimSpace(answer))
-	return a == "y" || a == "yes"
+	return a == "y" || a == "yes", err == nil || answer != ""
 }
 
 // noTools is a policy without contracts, for a gateway that has no server to

@@ -85,9 +85,10 @@ func (m movable) wants(c *cobra.Command, said, yes, quiet bool) bool {
 	if yes || quiet || !typed {
 		return false
 	}
-	return agreed(bufio.NewReader(in), c.ErrOrStderr(), "This file holds credentials that anyone who reads it has: "+m.String()+".\n"+
+	said, _ = agreed(bufio.NewReader(in), c.ErrOrStderr(), "This file holds credentials that anyone who reads it has: "+m.String()+".\n"+
 		"Seal them, so that `writ run` alone can open them, for these servers? Copies of the file and other\n"+
 		"accounts have nothing then; writ disconnect puts them back.")
+	return said
 }
 
 // sealing returns what seals them in a file. The same value is sealed to the same text in

@@ -187,7 +187,7 @@ func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) erro
 	if err != nil {
 		return config.Invalid(err)
 	}
-	out, in := f.aside(c), bufio.NewReader(c.InOrStdin())
+	out, in, ended := f.aside(c), bufio.NewReader(c.InOrStdin()), error(nil)
 	found, written, near := 0, []pinned{}, nearest(cat)
 	for _, t := range cat.Tools() {
 		if t.Server != server || one && t.Name != tool || t.Method != policy.CallTool {
@@ -201,9 +201,15 @@ func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) erro
 		if !toPin(t, was, near, out) {
 			continue
 		}
-		if !yes && !agreed(in, out, "approve?") {
-			fmt.Fprintln(out, "not approved")
-			continue
+		if !yes {
+			said, answered := agreed(in, out, "approve?")
+			if !answered {
+				ended = cli.Fail(cli.ExitUsage, "the same command with --yes", "the input ended before an answer: what was not answered was not approved")
+			}
+			if !said {
+				fmt.Fprintln(out, "not approved")
+				continue
+			}
 		}
 		if source, err = policy.SetPin(source, t.Server+"/"+t.Name, t.Pin); err != nil {
 			return cli.Fail(cli.ExitData, "writ check --policy "+o.file, "the pin cannot be written: %w", err)
@@ -223,9 +229,9 @@ func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) erro
 			return cli.Fail(cli.ExitIO, "", "the policy cannot be written: %w", err)
 		}
 	}
-	return f.show(c, written, func(w io.Writer) {
+	return f.showDone(c, len(written), written, func(w io.Writer) {
 		when(w, len(written) > 0, "%d pinned in %s; a gateway that runs takes it at the next writ reload\n", len(written), cli.Printable(o.file))
-	})
+	}, ended)
 }
 
 // toPin shows a tool's definition, or how it differs from the one that was approved, where that is
