@@ -216,7 +216,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 			return err
 		}
 		if len(w.added) == 0 && (len(probes) > 0 || w.hooks == nil) && !(move && len(moving) > 0) {
-			return unchanged("Nothing was changed: none of these servers can be reached.")
+			return unchanged("Nothing was changed: none of the servers that Writ is not in front of can be reached.")
 		}
 	}
 	base := before
