@@ -142,10 +142,21 @@ func (r *verifyReport) print(w io.Writer) {
 
 // existingState is stateDir for commands that only read: it makes nothing.
 func existingState(flag string) (string, error) {
-	if flag != "" {
-		if _, err := os.Stat(flag); err != nil {
-			return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "there is no such state directory")
-		}
+	dir, err := stateThere(flag)
+	switch {
+	case err != nil || dir != "":
+		return dir, err
+	case flag != "" && !fileThere(flag):
+		return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "there is no such state directory")
+	}
+	dir, _ = statePath(flag)
+	return "", cli.Fail(cli.ExitIO, "writ serve", "nothing was recorded in %s yet", cli.Printable(dir))
+}
+
+// stateThere is existingState where there may be none: "" where nothing was recorded yet.
+func stateThere(flag string) (string, error) {
+	if flag != "" && !fileThere(flag) {
+		return "", nil
 	}
 	dir, err := madeState(flag)
 	// What lies on a medium without writes nobody alters, and no command mends.
@@ -156,7 +167,7 @@ func existingState(flag string) (string, error) {
 		return "", err
 	}
 	if !fileThere(filepath.Join(dir, statedir.KeyFile)) && !fileThere(filepath.Join(dir, sqlite.FileName)) {
-		return "", cli.Fail(cli.ExitIO, "writ serve", "nothing was recorded in %s yet", cli.Printable(dir))
+		return "", nil
 	}
 	return dir, nil
 }

@@ -48,6 +48,9 @@ func madeState(flag string) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o700); errors.Is(err, fs.ErrPermission) {
+		if err := private.Another(dir); err != nil {
+			return "", exposed(err, "")
+		}
 		return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "the state directory is not open to this process: allow it to read and write %q", dir)
 	} else if err != nil {
 		return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "the state directory %q cannot be made: %w", dir, cmp.Or(errors.Unwrap(err), err))

@@ -38,6 +38,7 @@ type shownStatus struct {
 	Unsettled int        `json:"unsettled"`
 	State     *stateSize `json:"state,omitempty"` // nil where there is no state directory
 	Notes     []string   `json:"notes,omitempty"` // what could not be looked at
+	blind     bool       // the gateways could not
 }
 
 // clientStatus is one file of a client.
@@ -144,7 +145,14 @@ func (f *flags) status(ctx context.Context, now *files) (*shownStatus, error) {
 	if f.config != "" {
 		configs = []string{f.config}
 	}
-	if dir, err := existingState(f.state); err == nil {
+	dir, err := stateThere(f.state)
+	if err != nil {
+		note, e := "Which gateways run is not known: "+err.Error(), (*cli.Exit)(nil)
+		if errors.As(err, &e) && e.Hint != "" {
+			note += "; " + e.Hint
+		}
+		out.blind, out.Notes = true, append(out.Notes, note)
+	} else if dir != "" {
 		out.State = sizeOf(dir)
 		acts, err := allUnsettled(ctx, dir)
 		if err != nil {
@@ -336,7 +344,7 @@ func (all *shownStatus) print(w io.Writer) {
 			fmt.Fprintf(w, "  %s\n", note)
 		}
 	}
-	fmt.Fprintf(w, "Gateways that run now: %d\n", len(all.Gateways))
+	when(w, !all.blind, "Gateways that run now: %d\n", len(all.Gateways))
 	said := map[string]bool{} // a client has a gateway for each server
 	for _, g := range all.Gateways {
 		at, by := "over stdio", cmp.Or(g.Config, g.Policy, "the built-in example")

@@ -72,7 +72,7 @@ func Check(path string, fi fs.FileInfo, use Use) error {
 	}
 	if me := os.Geteuid(); uid != me && !(use == Steering && uid == 0) {
 		mend := fmt.Sprintf("sudo chown %d %s", me, Quote(path))
-		if me == 0 && use != Steering {
+		if uid != 0 && use != Steering {
 			mend = fmt.Sprintf("sudo -u '#%d' writ …", uid) // it is that account's, and stays so
 		}
 		return refuse("it belongs to another account, "+strconv.Itoa(uid), mend)
@@ -95,6 +95,24 @@ func Check(path string, fi fs.FileInfo, use Use) error {
 		return refuse(why, "chmod 700 "+Quote(path))
 	}
 	return refuse(why, "chmod 600 "+Quote(path))
+}
+
+// Another says of what is not open to this process that it is another account's: that path,
+// or what is nearest above it of those that can be looked at. It returns an *Error, or nil
+// where it is this account's or root's, or nobody can tell.
+func Another(path string) error {
+	fi, err := os.Stat(path)
+	for err != nil && path != filepath.Dir(path) {
+		path = filepath.Dir(path)
+		fi, err = os.Stat(path)
+	}
+	if err != nil {
+		return nil
+	}
+	if uid, known := owner(fi); !known || uid == 0 || uid == os.Geteuid() {
+		return nil
+	}
+	return Check(path, fi, Secret)
 }
 
 // linked refuses what stands behind a symbolic link. A file is moved over its
