@@ -26,8 +26,8 @@ func grownCommand() *cobra.Command {
 	c.Long = "What a person allowed from now on stands in a file of its own beside the policy, a line each, and\n" +
 		"is read behind it. A gateway of the state directory takes back at once what remove takes back, if\n" +
 		"its file was what is in force, and else at the next writ reload. Where neither\n" +
-		"--config nor --policy says which policy is meant, it is that of the client that is connected, or of\n" +
-		"the gateway that runs."
+		"--config nor --policy says which policy is meant, it is those of the clients that are connected and of\n" +
+		"the gateways that run, each with its own numbers."
 	c.AddCommand(grownList(), grownRemove())
 	return c
 }
@@ -37,13 +37,26 @@ func grownList() *cobra.Command {
 	c := f.take(&cobra.Command{
 		Use: "list", Short: "List the lines, with their numbers", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, _, err := f.grown(c.Context())
+			all, err := f.grown(c.Context())
 			if err != nil {
 				return err
 			}
-			return f.show(c, append([]policy.Grown{}, p.Grown...), func(w io.Writer) {
-				for i, g := range p.Grown {
-					theirs(w, fmt.Sprintf("%4d  ", i+1), fmt.Sprintf("%s  (%s, %s)", grownLine(g), cli.OneLine(g.By, 60), cli.OneLine(g.At, 40)), 0)
+			type line struct {
+				policy.Grown
+				Config string `json:"config,omitempty"`
+			}
+			lines := []line{}
+			for _, p := range all {
+				for _, g := range p.Grown {
+					lines = append(lines, line{g, p.config})
+				}
+			}
+			return f.show(c, lines, func(w io.Writer) {
+				for _, p := range all {
+					when(w, len(all) > 1 && len(p.Grown) > 0, "%s:\n", cli.Printable(p.config))
+					for i, g := range p.Grown {
+						theirs(w, fmt.Sprintf("%4d  ", i+1), fmt.Sprintf("%s  (%s, %s)", grownLine(g), cli.OneLine(g.By, 60), cli.OneLine(g.At, 40)), 0)
+					}
 				}
 			})
 		},
@@ -62,15 +75,20 @@ func grownRemove() *cobra.Command {
 			if err != nil || n < 1 {
 				return cli.Fail(cli.ExitUsage, "writ grown list", "the number of a line")
 			}
-			p, at, err := f.grown(c.Context())
+			all, err := f.grown(c.Context())
 			if err != nil {
 				return err
 			}
-			if n > len(p.Grown) {
+			all = slices.DeleteFunc(all, func(p grownPolicy) bool { return len(p.Grown) < n })
+			if len(all) == 0 {
 				return cli.Fail(cli.ExitData, "writ grown list", "no line has that number")
 			}
-			gateways := f.having(c.Context(), at)
-			err = regrow(c.Context(), at, nil, n, func(was *policy.Policy) error {
+			p, err := meant(all)
+			if err != nil {
+				return err
+			}
+			gateways := f.having(c.Context(), p.file)
+			err = regrow(c.Context(), p.file, nil, n, func(was *policy.Policy) error {
 				if !was.Grown[n-1].Same(p.Grown[n-1]) {
 					return cli.Fail(cli.ExitData, "writ grown list", "another line has that number by now")
 				}
@@ -131,33 +149,52 @@ func (f *flags) takes(ctx context.Context, all []policyHolder) error {
 	return nil
 }
 
-// grown reads the policy that is meant, and says where it stands: where nobody said which,
-// that of the one configuration that is in use.
-func (f *flags) grown(ctx context.Context) (*policy.Policy, string, error) {
-	if f.policy == "" && f.config == "" {
-		used, err := f.inUse(ctx)
-		switch {
-		case err != nil:
-			return nil, "", err
-		case len(used) == 0:
-			return nil, "", cli.Fail(cli.ExitUsage, "the same command with --config writ.yaml", "no client is connected and no gateway runs by a configuration: --config or --policy is needed")
-		case len(used) > 1:
-			return nil, "", cli.Fail(cli.ExitUsage, "the same command with --config "+private.Quote(used[0]), "several configurations are in use, and --config says which: %s", strings.Join(used, ", "))
-		}
-		f.config = used[0]
-	}
-	if f.policy == "" {
-		c, p, err := config.LoadOnly(f.config, "")
+// A grownPolicy is a policy, its file and the configuration that has it, "" for none.
+type grownPolicy struct {
+	*policy.Policy
+	file, config string
+}
+
+// grown reads the policies that are meant: where nobody said which, those of the
+// configurations that are in use, at least one.
+func (f *flags) grown(ctx context.Context) (all []grownPolicy, err error) {
+	if f.policy != "" {
+		p, err := config.LoadPolicy(f.policy)
 		if err != nil {
-			return nil, "", config.Invalid(err)
+			return nil, config.Invalid(err)
 		}
-		return p, c.Policy, nil
+		return []grownPolicy{{p, f.policy, ""}}, nil
 	}
-	p, err := config.LoadPolicy(f.policy)
-	if err != nil {
-		return nil, "", config.Invalid(err)
+	used := []string{f.config}
+	if f.config == "" {
+		if used, err = f.inUse(ctx); err != nil {
+			return nil, err
+		} else if len(used) == 0 {
+			return nil, cli.Fail(cli.ExitUsage, "the same command with --config writ.yaml", "no client is connected and no gateway runs by a configuration: --config or --policy is needed")
+		}
 	}
-	return p, f.policy, nil
+	for _, file := range used {
+		c, p, err := config.LoadOnly(file, "")
+		if err != nil {
+			return nil, config.Invalid(err)
+		}
+		if !slices.ContainsFunc(all, func(o grownPolicy) bool { return o.file == c.Policy }) {
+			all = append(all, grownPolicy{p, c.Policy, file})
+		}
+	}
+	return all, nil
+}
+
+// meant is the one of policies that is; of several nobody said which.
+func meant(all []grownPolicy) (grownPolicy, error) {
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	var which []string
+	for _, p := range all {
+		which = append(which, p.config)
+	}
+	return grownPolicy{}, cli.Fail(cli.ExitUsage, "the same command with --config "+private.Quote(which[0]), "several configurations are in use, and --config says which: %s", strings.Join(which, ", "))
 }
 
 // inUse are the configuration files of the clients that are connected, and of the gateways
@@ -175,7 +212,11 @@ func (f *flags) inUse(ctx context.Context) (used []string, err error) {
 	for _, p := range places {
 		add(p.status().Config)
 	}
-	if _, err := existingState(f.state); err == nil {
+	dir, err := stateThere(f.state)
+	if err != nil {
+		return nil, err
+	}
+	if dir != "" {
 		running, _ := f.running(ctx)
 		for _, g := range running {
 			add(g.Config)

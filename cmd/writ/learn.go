@@ -120,7 +120,12 @@ func sinceWhen(text string, now time.Time) (t time.Time, err error) {
 
 // past is the policy that grew, its file, and the sessions since then that it is tried on.
 func (f *flags) past(ctx context.Context, since string) (p *policy.Policy, at string, sessions []*learn.Session, left leftOut, err error) {
-	if p, at, err = f.grown(ctx); err != nil {
+	all, err := f.grown(ctx)
+	if err != nil {
+		return nil, "", nil, left, err
+	}
+	grown, err := meant(all)
+	if err != nil {
 		return nil, "", nil, left, err
 	}
 	from, err := sinceWhen(since, time.Now())
@@ -133,7 +138,7 @@ func (f *flags) past(ctx context.Context, since string) (p *policy.Policy, at st
 	}
 	defer st.Close()
 	sessions, left, err = recorded(ctx, dir, st, from, mostSessions)
-	return p, at, sessions, left, err
+	return grown.Policy, grown.file, sessions, left, err
 }
 
 // recorded reads the newest so many sessions of a log that can be learned from, and says how
