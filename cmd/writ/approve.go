@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -186,6 +187,9 @@ func (w *waiting) reply(ctx context.Context, a approval.Answer) (status int, r a
 	b, err := json.Marshal(said)
 	if err == nil {
 		status, err = exchange(ctx, w.client, "POST /approvals/"+w.ID, "", b, 1<<16, &r)
+	}
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" { // it was reached when it asked
+		err = cli.Fail(cli.ExitData, "", "the client whose call waited has ended, or its gateway: the answer counts for nothing, and nothing was done by it")
 	}
 	return status, r, err
 }

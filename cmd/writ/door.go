@@ -66,10 +66,16 @@ func knock(ctx context.Context, door *http.Client, what, token string, body []by
 	}
 	resp, err := door.Do(req)
 	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "writ serve", "the gateway does not answer")
+		return nil, &cli.Exit{Code: cli.ExitIO, Err: silent{err}, Hint: "writ serve"}
 	}
 	return resp, nil
 }
+
+// silent is why a gateway does not answer, which is for programs.
+type silent struct{ error }
+
+func (silent) Error() string   { return "the gateway does not answer" }
+func (s silent) Unwrap() error { return s.error }
 
 // exchange is knock that reads the JSON of the answer, of at most limit bytes. The status
 // is 0 where there is no answer.

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/example"
 )
 
@@ -70,6 +72,28 @@ func piped77(t *testing.T, stdin string, args ...string) (out string, code int) 
 	cmd.Stdin = strings.NewReader(stdin)
 	b, _ := cmd.CombinedOutput() // the exit code says it
 	return string(b), cmd.ProcessState.ExitCode()
+}
+
+// TestApproveTooLate: a question that is answered when its gateway has ended, as one over stdio
+// does with its client, says so, and that nothing came of the answer.
+func TestApproveTooLate(t *testing.T) {
+	config, state := approving(t, example.Policy()), ownState(t)
+	_, end := serving(t, "--state", state, "--config", config)
+	if out, code := piped77(t, "", "call", "--state", state, "delete_document", `{"id":"doc-2b8e04"}`); code != 77 {
+		t.Fatal(code, out)
+	}
+	var qs []approval.Shown
+	if err := json.Unmarshal([]byte(command(t, "approve", "--json", "--state", state)), &qs); err != nil || len(qs) != 1 {
+		t.Fatal(qs, err)
+	}
+	s := onTerminal(t, "", nil, "approve", qs[0].ID, "--state", state)
+	s.expect(asked)
+	end()
+	s.press("y" + enter)
+	s.expect("the client whose call waited has ended, or its gateway: the answer counts for nothing, and nothing was done by it")
+	if code := s.exits(); code != 65 {
+		t.Errorf("exit code %d", code)
+	}
 }
 
 // TestPromptGateway: the same of a call through a gateway that runs.
