@@ -80,6 +80,9 @@ type AskedValue struct {
 	Raw     []byte // the exact literal, nil for the call as a whole
 	Reason  writ.Reason
 	Need    string
+	// Placed says that it would count if a person cleared the places that other sessions
+	// lowered (R38), and it was read again.
+	Placed bool
 	// Follows says that it fails for what another value of the question lacks, or the call.
 	Follows bool
 	// Seen are places where the value stands, the user's own words and then the best first
@@ -305,7 +308,7 @@ func (s *Session) denied(act string, now time.Time) (no answer, ok bool) {
 
 // askedValue says of one leaf what a person has to know.
 func (j *judge) askedValue(l *leaf, r writ.Reason, need string) AskedValue {
-	v := AskedValue{Pointer: l.pointer, Role: l.role.String(), Raw: l.value.Literal(), Reason: r, Need: need, Follows: l.follows}
+	v := AskedValue{Pointer: l.pointer, Role: l.role.String(), Raw: l.value.Literal(), Reason: r, Need: need, Placed: l.placed && l.failed == r, Follows: l.follows}
 	seen := j.session().ledger.Where(provenance.Query{Value: l.value, Type: l.typ()}, 5)
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
 	q.Named = false // his own words too, which may name nothing

@@ -56,6 +56,7 @@ type judge struct {
 	composes bool             // it carries a free text (R14)
 	kept     kept             // a person allowed it from now on
 	lifted   bool             // places that rest on lines do not count (R38): what would pass if these were in force
+	cleared  bool             // nor do those that other sessions lowered: what would pass once a person cleared them
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
 	replaced                           map[string][]byte  // R17 normalise, by pointer

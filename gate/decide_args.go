@@ -39,6 +39,7 @@ type leaf struct {
 	follows  bool                // R14: it fails for what else the call lacks, whom it goes to
 	missing  string              // R14: the kinds of atoms in it that nothing vouches for
 	spared   [][]provenance.Line // R38: what would have spared a person his yes to it
+	placed   bool                // R38: it would count if a person cleared what other sessions lowered
 
 	founded
 }

@@ -386,6 +386,9 @@ func (r *run) step(line string) {
 				for _, at := range v.Seen {
 					seen += fmt.Sprintf(",ev%d:%s:%s", at.Evidence, at.Tool, at.Label)
 				}
+				if v.Placed {
+					seen += ",placed"
+				}
 				got = append(got, cmp.Or(v.Pointer, ".")+"="+string(v.Reason)+seen)
 			}
 		}

@@ -96,7 +96,10 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	}
 	switch r {
 	case writ.ProvenanceAtom:
-		return s + ": " + l.missing + "; leave it out, or " + j.say()
+		if s += ": " + l.missing; l.placed {
+			s += looked
+		}
+		return s + "; leave it out, or " + j.say()
 	case writ.ProvenanceReader, writ.ProvenanceRecord, writ.ProvenanceSaidBy:
 		return s + "; " + j.say()
 	case writ.ProvenanceSecret:
@@ -111,9 +114,11 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		return s // that many failures have said it often enough
 	}
 	sent := j.session() != nil && j.session().ledger.Brought(l.typ(), l.value)
-	if (r == writ.ProvenanceReflected || j.standsLowered(l)) && !sent {
-		s += "; read it where a call asks for it with no words of its own, or, where an earlier session sent it, ask the user to look at what was written and to say so " +
-			"(`writ places list`, `writ places clear N`), and read again"
+	switch {
+	case l.placed:
+		s += looked
+	case (r == writ.ProvenanceReflected || j.standsLowered(l)) && !sent:
+		s += "; read it where a call asks for it with no words of its own"
 	}
 	fresh := l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName })
 	k := supplyKey{l.rule, l.key, l.answer, sent}
@@ -157,6 +162,10 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	}
 	return s + "; " + supply
 }
+
+// looked is what makes count what stands where another session's act sent words of its own (R38).
+const looked = "; an earlier session sent words of its own to where it stands: ask the user to look at what was written and to say so " +
+	"(`writ places list`, `writ places clear N`), and read again"
 
 // standsLowered reports whether a value stands at an output that a person raised for its
 // argument, and does not count there: a call was asked with it, or an act lowered the place.

@@ -165,15 +165,19 @@ func (j *judge) anyReader() bool {
 // atoms looks behind every atom of a text.
 func (j *judge) atoms(l *leaf, more []string) {
 	var missing []string
+	placed := true // all that is missing
 	found := founded{rule_: "open", label: writ.Model}
 	all := provenance.Atoms(l.says())
 	for _, text := range more {
 		all = append(all, provenance.Atoms(text)...)
 	}
 	for _, a := range all {
-		f, q, ok := j.named().Vouches(a, j.closedCollection)
+		f, q, ok := j.named().Vouches(a, j.closedCollection, false)
 		if kind := string(a.Kind); !ok && !slices.Contains(missing, kind) {
 			missing = append(missing, kind)
+		}
+		if !ok && placed {
+			_, _, placed = j.named().Vouches(a, j.closedCollection, true)
 		}
 		if f.Evidence > 0 {
 			found.refs = append(found.refs, refOf(f))
@@ -187,7 +191,7 @@ func (j *judge) atoms(l *leaf, more []string) {
 		l.founded = found
 		return
 	}
-	l.missing = strings.Join(missing, ", ")
+	l.missing, l.placed = strings.Join(missing, ", "), placed
 	j.unfoundedLeaf(l, writ.ProvenanceAtom)
 }
 
@@ -235,7 +239,7 @@ func (j *judge) plainly() {
 			return
 		}
 		for _, a := range atoms {
-			_, _, ok := j.named().Vouches(a, j.closedCollection)
+			_, _, ok := j.named().Vouches(a, j.closedCollection, false)
 			if _, returned := j.named().Returned(j.in.Call.Server, a); !ok && !returned && !slices.Contains(missing, string(a.Kind)) {
 				missing = append(missing, string(a.Kind))
 			}

@@ -20,7 +20,7 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 		return writ.ProvenanceSession
 	}
 	jn := s.ledger.FindJoin(j.query(l, policy.Source{Kind: policy.FromDerived}))
-	whole := s.ledger.Find(provenance.Query{Value: l.value, Type: provenance.Path, Strict: true}).Vouched
+	whole := s.ledger.Find(provenance.Query{Value: l.value, Type: provenance.Path, Strict: true, Cleared: j.cleared}).Vouched
 	jn.Name = slices.DeleteFunc(jn.Name, func(n provenance.Fact) bool {
 		return slices.ContainsFunc(whole, func(w provenance.Fact) bool { return samePlace(n, w) })
 	})

@@ -108,7 +108,28 @@ func (j *judge) unfoundedLeaf(l *leaf, r writ.Reason) {
 	if l.failed = r; len(j.unfounded) >= schema.MaxFailures {
 		return // the list of them is bounded, not the judging
 	}
+	l.placed = l.placed || j.wouldCount(l)
 	j.unfounded = append(j.unfounded, writ.Failure{Pointer: l.pointer, Reason: r, Need: j.need(l, r)})
+}
+
+// wouldCount reports whether a value that nothing vouches for would be vouched for if a person
+// cleared the places that other sessions lowered, and it was read again (R38).
+func (j *judge) wouldCount(l *leaf) bool {
+	switch l.failed {
+	case writ.ProvenanceReflected, writ.ProvenanceUnseen, writ.ProvenanceLabel, writ.ProvenanceSource, writ.ProvenanceDerived:
+	default: // it is vouched for, or lacks something else
+		return false
+	}
+	if j.isLocal(l) || j.session().ledger.Brought(l.typ(), l.value) {
+		return false
+	}
+	once := j.oneTime
+	j.cleared = true
+	defer func() { j.oneTime, j.cleared = once, false }()
+	by := *l
+	return slices.ContainsFunc(j.sources(l), func(src policy.Source) bool {
+		return (src.Kind == policy.FromOutput || src.Kind == policy.FromDerived && src.Op != policy.Due) && j.from(&by, src) == ""
+	})
 }
 
 func (j *judge) isLocal(l *leaf) bool {
@@ -276,6 +297,7 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 		Enum:      l.enum,
 		Strict:    j.strict,
 		Lifts:     j.lifts,
+		Cleared:   j.cleared,
 	}
 	if l.rule != nil {
 		q.Collection, q.Owners, q.OwnerTyped, q.Words = l.rule.Collection, l.rule.Owner, l.rule.OwnerUser, l.rule.Words

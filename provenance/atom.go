@@ -401,7 +401,7 @@ func (a *Atom) Names() bool {
 // somebody only where the user named its record (R9). That a link was seen (R20) is
 // not enough to hand it on: whoever planted it would have the user recommend it. A
 // hidden character has nothing behind it.
-func (n *Names) Vouches(a Atom, closed func(string) bool) (f Fact, q Quote, ok bool) {
+func (n *Names) Vouches(a Atom, closed func(string) bool, cleared bool) (f Fact, q Quote, ok bool) {
 	if a.Kind == HiddenAtom || a.Kind == MarkupAtom || a.Kind == ManyAtoms {
 		return f, q, false
 	}
@@ -410,7 +410,7 @@ func (n *Names) Vouches(a Atom, closed func(string) bool) (f Fact, q Quote, ok b
 		types = slices.Compact(types[:2])
 	}
 	for _, t := range types {
-		query := Query{Value: strictjson.StringOf(a.Text), Type: t, Authority: true, Target: !a.Names(), Account: true, Closed: closed, Strict: true}
+		query := Query{Value: strictjson.StringOf(a.Text), Type: t, Authority: true, Target: !a.Names(), Account: true, Closed: closed, Strict: true, Cleared: cleared}
 		if q, why := n.l.Typed(query); why == "" {
 			return f, q, true
 		}

@@ -53,6 +53,9 @@ type Query struct {
 	InText bool
 	// Lifts is Observation.Lifts of the lines in force now, for Fact.Rests.
 	Lifts func(rests [][]Line) bool
+	// Cleared lets the places not count that other sessions lowered (R38): what would vouch if
+	// a person cleared them and it was read again. Nothing may rest on what is found so.
+	Cleared bool
 	// Named asks of what could be words of any sentence that the user set it apart as a
 	// name: strangers can be called so.
 	Named bool
@@ -231,6 +234,7 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 // worth is the question of label: is what stands there worth enough to vouch?
 func (l *Ledger) worth(q *Query, f *fact) bool {
 	m := &l.store.metas[f.meta]
+	cleared := q.Cleared && f.flags&placed != 0
 	if q.Ours {
 		at := OutputRule{At: q.At}
 		if q.InText {
@@ -242,9 +246,9 @@ func (l *Ledger) worth(q *Query, f *fact) bool {
 		if q.Minted {
 			return f.flags&minted != 0
 		}
-		return f.label == writ.External && (f.flags&intact != 0 || f.flags&stranger != 0 && l.lifted(q, f))
+		return cleared && f.flags&stranger != 0 || f.label == writ.External && (f.flags&intact != 0 || f.flags&stranger != 0 && l.lifted(q, f))
 	}
-	return m.named && (f.label >= writ.System || f.flags&stranger == 0 && l.lifted(q, f) || q.Party && (f.label == writ.Party || f.allowed()))
+	return m.named && (f.label >= writ.System || f.flags&stranger == 0 && (cleared || l.lifted(q, f)) || q.Party && (f.label == writ.Party || f.allowed()))
 }
 
 // lifted reports whether lines in force have the places not count that a fact rests on.
@@ -443,7 +447,7 @@ func (l *Ledger) FindJoin(q Query) Join {
 		for _, i := range l.store.under(k, &one) {
 			f := l.store.at(i)
 			m := &l.store.metas[f.meta]
-			if f.label < writ.System || !m.named || !base && m.typ != Path || m.lifetime > 0 {
+			if f.label < writ.System && (!q.Cleared || f.flags&placed == 0 || f.flags&stranger != 0) || !m.named || !base && m.typ != Path || m.lifetime > 0 {
 				continue
 			}
 			if q.Server != "" && q.Server != m.server || q.Tool != "" && q.Tool != m.tool ||

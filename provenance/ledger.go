@@ -246,7 +246,7 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 		p.facts[i] = l.judge(&o, &c, leaf, &at)
 		if j := &p.facts[i]; j.label < writ.System && (at.all[0].asked(leaf) || at.all[1].asked(leaf)) && leaf.isLink() {
 			j.label = writ.Model
-			j.flags = j.flags&^(intact|resting|minted) | reflected
+			j.flags = j.flags&^(intact|resting|minted|placed) | reflected
 		}
 	}
 	for i := range o.Leaves {
@@ -390,6 +390,9 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, at *sight) judged {
 			case lowest(at.all, leaf) < writ.System:
 				if lowest(at.firm, leaf) >= writ.System {
 					j.flags |= resting
+				}
+				if at.all[0].label(leaf) >= writ.System {
+					j.flags |= placed
 				}
 			case whole:
 				j.flags |= intact

@@ -70,6 +70,7 @@ const (
 	late            // seen after an act that followed the user's latest turn (R12)
 	unread          // of a record that nobody but its owner reads (R14)
 	resting         // worth more but for places that rest on lines: see Fact.Rests
+	placed          // worth more but for places that another session lowered: see Query.Cleared
 	invented        // what an act newly made under a name that the agent made up, or a person allowed (R13)
 )
 

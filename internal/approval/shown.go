@@ -34,6 +34,7 @@ type ShownValue struct {
 	Value   string `json:"value,omitempty"` // the exact JSON literal, as a text
 	Reason  string `json:"reason"`
 	Need    string `json:"need"`
+	Placed  bool   `json:"placed,omitempty"`  // it would count once a person cleared where earlier sessions sent the agent's words
 	Follows bool   `json:"follows,omitempty"` // it lacks that for what another value lacks, or the call
 	Seen    []Seen `json:"seen,omitempty"`
 }
@@ -60,7 +61,7 @@ func (q *Question) Show() Shown {
 		out.Came = string(q.Came)
 	}
 	for _, v := range q.Values {
-		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, v.Follows, nil}
+		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, v.Placed, v.Follows, nil}
 		for _, at := range v.Seen {
 			s.Seen = append(s.Seen, SeenAt(at))
 		}
@@ -89,7 +90,11 @@ func (s *Seen) Who() string { return whoWrote[s.Label] }
 
 // Because says why a person is asked about a value.
 func (v *ShownValue) Because() string {
-	return cmp.Or(because[writ.Reason(v.Reason)], "of "+text.OneLine(v.Reason, 60))
+	why := cmp.Or(because[writ.Reason(v.Reason)], "of "+text.OneLine(v.Reason, 60))
+	if v.Placed {
+		why += "; an earlier session sent the agent's own words to where it stands: look at them (writ places list), and once that is cleared (writ places clear N) it counts where it is read again"
+	}
+	return why
 }
 
 // because says to a person what each reason of writ.Askable means for a value, or for

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/policy"
 )
@@ -17,6 +18,18 @@ func TestRepeatNamesWhatWasDone(t *testing.T) {
 	q.Print(&b, 200)
 	if !strings.Contains(b.String(), "writ audit show s_a lists it") || !strings.Contains(b.String(), "writ audit settle") {
 		t.Error(b.String())
+	}
+}
+
+// TestPlacedSaysWhatClears: who is asked about what an earlier session keeps from counting is
+// told what would end that, and nobody else.
+func TestPlacedSaysWhatClears(t *testing.T) {
+	for _, placed := range []bool{true, false} {
+		q := approval.Question{Values: []gate.AskedValue{{Pointer: "/id", Raw: []byte(`"T-1"`), Reason: writ.ProvenanceReflected, Placed: placed}}}
+		s, b := q.Show(), strings.Builder{}
+		if s.Print(&b, 200); strings.Contains(b.String(), "writ places clear N") != placed {
+			t.Errorf("%v:\n%s", placed, b.String())
+		}
 	}
 }
 
