@@ -121,7 +121,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		s += "; read it where a call asks for it with no words of its own"
 	}
 	fresh := l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName })
-	k := supplyKey{l.rule, l.key, l.answer, sent}
+	k := supplyKey{l.rule, l.key, l.answer, sent, l.isSmall()}
 	supply, ok := j.supply[k]
 	if !ok {
 		supply = j.suppliers(l, sent)
@@ -217,6 +217,7 @@ type supplyKey struct {
 	rule        *policy.ArgRule
 	key, answer bool
 	sent        bool
+	small       bool
 }
 
 // noSupplier is said in the stead of tools whose results could vouch, and tooLate of
@@ -314,6 +315,9 @@ func cmpWord(o *provenance.OutputRule) string {
 	return "`" + shown(o.At.Source) + "`"
 }
 
+// isSmall reports whether a value stands in many places by chance (R8).
+func (l *leaf) isSmall() bool { return l.enum || provenance.SmallSpace(l.typ(), l.value) }
+
 // supplies reports whether one output could vouch for a leaf.
 func (j *judge) supplies(c *policy.Contract, o *provenance.OutputRule, l *leaf) bool {
 	for _, src := range j.sources(l) {
@@ -333,10 +337,10 @@ func (j *judge) supplies(c *policy.Contract, o *provenance.OutputRule, l *leaf) 
 			if c.Tool == string(policy.ListTemplates) {
 				return true
 			}
-		case src.Kind != policy.FromOutput:
+		case src.Kind != policy.FromOutput, l.isSmall() && !q.KnowsSmall(o.Collection, o.Type):
 		case src.Server != "" && src.Server != c.Server, src.Tool != "" && src.Tool != c.Tool:
 		case src.HasAt:
-			if src.At.Source == o.At.Source || o.InText {
+			if o.At.Overlaps(src.At) || o.Extract == provenance.ExtractJSON && o.Pointer.Overlaps(src.At) {
 				return true
 			}
 		case o.Collection != "" && q.Collection != "":

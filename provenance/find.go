@@ -222,7 +222,7 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 			return nil, writ.ProvenanceOneShot
 		}
 	}
-	if isSmall && (q.Authority && empty(q.Value) || narrow(func(_ *fact, m *meta) bool { return typedPointer(q, m) })) {
+	if isSmall && (q.Authority && empty(q.Value) || narrow(func(_ *fact, m *meta) bool { return q.KnowsSmall(m.collection, m.typ) })) {
 		return nil, writ.ProvenanceSmall
 	}
 	if q.Target && narrow(func(f *fact, m *meta) bool { return l.chosen(q, f, m) }) {
@@ -284,15 +284,15 @@ func (l *Ledger) standsAt(at Pattern, f *fact) bool {
 	return at.Match(outer[1:]) || hasInner && (at.Match(inner) || at.Match(append(outer[1:], inner...)))
 }
 
-// typedPointer is R8's demand on an origin of a small value: the collection, or that the
+// KnowsSmall is R8's demand on an origin of a small value: the collection, or that the
 // argument names the output and says of what type it is, and the output says no other.
-func typedPointer(q *Query, m *meta) bool {
-	if q.Collection != "" && q.Collection == m.collection {
+func (q *Query) KnowsSmall(collection string, t Type) bool {
+	if q.Collection != "" && q.Collection == collection {
 		return true
 	}
 	kind := q.Value.Kind()
-	untyped := !q.Strict && m.typ == Untyped && (kind == strictjson.Number || kind == strictjson.String)
-	return q.HasAt && q.Type != Untyped && (q.Type == m.typ || untyped) && (q.Collection == "" || m.collection == "")
+	untyped := !q.Strict && t == Untyped && (kind == strictjson.Number || kind == strictjson.String)
+	return q.HasAt && q.Type != Untyped && (q.Type == t || untyped) && (q.Collection == "" || collection == "")
 }
 
 // chosen is R28: was the referent chosen by the operator's or the user's side?
