@@ -272,7 +272,7 @@ func TestConsoleBrowser(t *testing.T) {
 	other.look("signed-out")
 
 	// What is decided comes by itself.
-	b.until(`document.querySelector("#stream:not(.lost)") !== null`)
+	b.until(`document.querySelector("#stream.follows") !== null`)
 	call("close_ticket", `{"id":"INC-9999","resolution":"fixed"}`)
 	b.until(`document.querySelector("#rows tr.new") !== null`)
 	if got := b.text("#rows tr.new"); !strings.Contains(got, "asked") || !strings.Contains(got, "search_tickets") {
@@ -446,7 +446,7 @@ func TestConsoleBrowser(t *testing.T) {
 	newest := eval[string](b, `document.querySelector("#rows tr").dataset.index`)
 	other.do(chromedp.Navigate(link))
 	other.says("Live")
-	b.until(fmt.Sprintf(`document.querySelector("#rows tr").dataset.index > %s && document.querySelector("#stream:not(.lost)") !== null`, newest))
+	b.until(fmt.Sprintf(`document.querySelector("#rows tr").dataset.index > %s && document.querySelector("#stream.follows") !== null`, newest))
 
 	// Without a script every page is whole.
 	b.do(protocol(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(site+"/"))

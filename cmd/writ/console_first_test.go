@@ -127,7 +127,7 @@ func TestConsoleFirst(t *testing.T) {
 	plain.do(chromedp.WaitVisible(chromedp.CSS(".first pre")), chromedp.WaitVisible(chromedp.CSS(".first p a")))
 
 	// Each decision comes below, while the page goes on saying what is next.
-	b.until(`document.querySelector("#stream:not(.lost)") !== null`)
+	b.until(`document.querySelector("#stream.follows") !== null`)
 	rows := 0
 	comes := func(line, tool, word string) {
 		t.Helper()

@@ -341,7 +341,7 @@ func TestConsolePublicBrowser(t *testing.T) {
 		t.Error("a script of the page can read the cookie")
 	}
 	b.do(chromedp.Navigate(site + "/approvals"))
-	b.until(`document.querySelector("#stream:not(.lost)") !== null`)
+	b.until(`document.querySelector("#stream.follows") !== null`)
 	came := make(chan string)
 	go func() { // it is held, because somebody watches
 		answer, err := asksAs(t.Context(), mcp, bot, "doc-2b8e04")

@@ -180,6 +180,7 @@
 
   const told = (name, f) => source.addEventListener(name, (e) => {
     wait = 1000;
+    if (stream) stream.classList.add("follows"); // what is asked from here on is held
     if (stream && stream.classList.contains("lost")) {
       stream.classList.remove("lost");
       stream.replaceChildren(...calm);
@@ -207,6 +208,7 @@
     });
     source.addEventListener("error", () => {
       if (stream) {
+        stream.classList.remove("follows");
         stream.classList.add("lost");
         stream.textContent = source.readyState === EventSource.CLOSED
           ? "Not followed. If you were signed out, sign in again in any tab; this page goes on by itself then."
