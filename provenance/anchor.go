@@ -210,7 +210,7 @@ type anchoring struct {
 	sent       bool            // an act of this session was sent it
 	free       bool            // strangers can be called so, and it is a word of a sentence, with a digit too
 	hash       bool            // of it, what people call the record counts alone
-	cased      bool            // it is written in other letters: a whole list alone shows that there is no twin
+	cased      bool            // it is written in other letters: a whole list alone shows that there is no twin of what strangers add to
 	at         Quote           // where it stands
 	marks      map[Type]uint32 // of the value asked for
 }
@@ -299,7 +299,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	}
 	rec, ok := s.record(f)
 	if !ok {
-		return a.cased && m.collection == a.q.Collection && m.named && f.label >= writ.System && f.flags&listed != 0, false
+		return a.cased && m.collection == a.q.Collection && m.named && f.label >= writ.System && (f.flags&listed != 0 || a.closed()), false
 	}
 	id := m.collection == a.q.Collection // and so the very one
 	mine, complete, ours := false, false, a.ours && (id || m.calls)
@@ -334,10 +334,14 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 		least = writ.Operator // which no result has
 	}
 	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || (m.collection == "" || m.calls) && f.label >= least && (complete || a.l.searchedFor(f, a.at))
-	worth = worth && (complete || !a.cased)
+	worth = worth && (complete || !a.cased || id && a.closed())
 	anchor = mine && !other && worth && f.node == rec && (!a.hash || m.calls)
 	return anchor, other
 }
+
+// closed reports whether nobody adds to the collection asked for but whose it is: who has two
+// of one name in two spellings there made both.
+func (a *anchoring) closed() bool { return a.q.Closed != nil && a.q.Closed(a.q.Collection) }
 
 // same reports whether a fact is of the very value asked for.
 func (a *anchoring) same(f *fact) bool {

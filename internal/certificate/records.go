@@ -266,7 +266,7 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 		}
 		n, ok := p.record()
 		if !ok {
-			found = found || cased && p.member(collection) && p.label >= writ.System && p.listed
+			found = found || cased && p.member(collection) && p.label >= writ.System && (p.listed || closed)
 			continue
 		}
 		holds, complete, chosen := false, false, false
@@ -290,7 +290,7 @@ func (s *Session) names(c *call, collection string, of []string, value strictjso
 			}
 		}
 		worth := id && !(guaranteed && p.opened && wordy(p.typ, strictjson.StringOf(words))) || (p.collection() == "" || p.rule != nil && p.rule.Names) && p.label >= least && (complete || s.searchedFor(p, t, e))
-		found = found || holds && worth && (complete || !cased) && p.direct(n) && (!hash || p.rule != nil && p.rule.Names)
+		found = found || holds && worth && (complete || !cased || id && closed) && p.direct(n) && (!hash || p.rule != nil && p.rule.Names)
 	}
 	for _, p := range s.lookups[words] {
 		if p.member(collection) && !mine(p) {
