@@ -272,7 +272,7 @@ func BareHost(v strictjson.Value) (host strictjson.Value, ok bool) {
 	rest = strings.TrimSuffix(rest, "/")
 	name, _, why := Canonical(Host, strictjson.StringOf(rest))
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	ok = ok && why == "" && strings.Contains(name, ".") && !strings.ContainsAny(rest, "/?#@:\\") && strings.ContainsFunc(last, unicode.IsLetter) && !fileEnds[last] && (!domainEnds[last] || strings.Count(name, ".") > 1)
+	ok = ok && why == "" && strings.Contains(name, ".") && !strings.ContainsAny(rest, "/?#@:\\") && strings.ContainsFunc(last, unicode.IsLetter) && !fileEnds[last] && (!domainEnds[last] || strings.HasPrefix(name, "www."))
 	return strictjson.StringOf(rest), ok
 }
 
