@@ -185,8 +185,18 @@ func (r *reader) amount(i int) (a amount, next int) {
 	}
 	if a.Currency == "" && !a.Percent {
 		a.One = end == start+1 && r.words[start].Class == numeral.Letters && a.values[0].String() == "1"
-		if !a.More && more[r.word(end)] {
+		before := ""
+		if start > 0 && r.words[start].Gap == numeral.Space {
+			before = r.words[start-1].Fold
+		}
+		if a.One && pronouns[before] {
+			return amount{}, end // "the other one"
+		}
+		if a.More = a.More || more[before] || before == "another" || before == "noch"; !a.More && more[r.word(end)] {
 			a.More, end = true, end+1
+		}
+		for i := end; i < end+3 && i < len(r.words) && r.words[i].Gap == numeral.Space; i++ {
+			a.More = a.More || more[r.words[i].Fold] // "2 checked bags more"
 		}
 	}
 	last := r.words[end-1]

@@ -32,7 +32,9 @@ var (
 		meiner meine meinen deiner deine deinen seiner ihrer unserer dieser diese diesen`)
 	// more is said between a number and what there will be so many more of.
 	more = set("more additional extra further mehr weitere weiteren weiterer zusätzliche zusätzlichen")
-	of   = set("of von vom der des einer eines")
+	// pronouns make a "one" behind them no number.
+	pronouns = set("the this that no any each every which other")
+	of       = set("of von vom der des einer eines")
 	// points are said between the digits of a number.
 	points = set("point komma comma")
 	// magnitudes multiply the number before them, whether or not the grammar knows by how much.
