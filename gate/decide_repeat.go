@@ -7,6 +7,8 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
 )
 
 // acted is one act that is not idempotent, as R23 remembers it.
@@ -116,13 +118,25 @@ func (k *callKey) sends(as *callKey) bool {
 	return k.arguments == as.arguments && k.answers == as.answers
 }
 
-// actKey is the keyed digest of one act: its tool and what its arguments mean. A key of
+// actKey is the keyed digest of one act: its tool and what its arguments mean, "28" and 28 the
+// same amount. A key of
 // idempotency is no part of that: with another it is the same act, made a second time.
 func (j *judge) actKey() string {
-	raw := j.args.Raw()
+	same := map[string][]byte{} // however it is written
+	for _, l := range j.leaves {
+		t := l.typ()
+		if t == provenance.Untyped && l.role == policy.Amount {
+			t = provenance.Decimal
+		}
+		if c, _, why := provenance.Canonical(t, l.value); why == "" && t != provenance.Untyped && !l.answer && !l.key {
+			same[l.pointer] = strictjson.Quote(c)
+		}
+	}
+	raw := rewrite(j.args, nil, same)
 	if k := j.contract.OnceBy; k != "" && j.args.Get(k).Exists() {
+		all := strictjson.Of(raw)
 		raw = []byte{'{'}
-		for name, v := range j.args.Members() {
+		for name, v := range all.Members() {
 			if name != k {
 				raw = append(append(append(append(raw, strictjson.Quote(name)...), ':'), v.Raw()...), ',')
 			}
