@@ -149,7 +149,7 @@ func (l *Ledger) Listed(q Query) (Fact, bool) {
 	}
 	f := l.store.at(i - 1)
 	m := &l.store.metas[f.meta]
-	if f.label < writ.System || m.collection != q.Collection || q.Closed == nil || !q.Closed(q.Collection) {
+	if f.label < writ.System || m.lifetime > 0 || m.collection != q.Collection || q.Closed == nil || !q.Closed(q.Collection) {
 		return Fact{}, false
 	}
 	return l.store.fact(i - 1), true

@@ -118,9 +118,9 @@ func (s *Session) invented(c *call, l *leaf) bool {
 // a whole list of it showed.
 func (s *Session) entry(c *call, dir *leaf) bool {
 	at, _ := dir.value.Text()
-	return dir.collection() != "" && c.closed(dir.collection()) && s.listed[at] && slices.ContainsFunc(s.at(dir.Evidence[0]), func(p *place) bool {
+	return dir.collection() != "" && c.closed(dir.collection()) && s.listed[at] == dir.Evidence[0].Evidence && slices.ContainsFunc(s.at(dir.Evidence[0]), func(p *place) bool {
 		full, _, why := provenance.Canonical(provenance.Path, p.value)
-		return why == "" && p.rule != nil && p.rule.HasJoin && p.rule.Authoritative && p.label >= writ.System && p.collection() == dir.collection() && path.Dir(full) == at
+		return why == "" && p.rule != nil && p.rule.HasJoin && p.rule.Authoritative && p.rule.Lifetime == 0 && p.label >= writ.System && p.collection() == dir.collection() && path.Dir(full) == at
 	})
 }
 
@@ -154,7 +154,8 @@ func (s *Session) fresh(l *leaf, name string, dir strictjson.Value) bool {
 		return false
 	}
 	whole, _ := dir.Text()
-	return s.listed[whole]
+	_, listed := s.listed[whole]
+	return listed
 }
 
 var variable = text.Pattern(`\{\+?([A-Za-z0-9_.]+)\}`)

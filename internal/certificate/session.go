@@ -97,7 +97,7 @@ type Session struct {
 	same      map[string][]*place   // by what stands there, in the order of the log
 	lookups   map[string][]*place   // by the name that a member was looked up by
 	held      int                   // how many places there are
-	listed    map[string]bool       // directories that were listed whole
+	listed    map[string]uint32     // directories that were listed whole, by which evidence; 0 for what was newly made
 	folded    map[string]bool       // paths, in any letters' case
 	secrets   bool                  // one of them is secret (R30)
 	used      map[uint32]bool       // answers of a person that an act used up
@@ -106,7 +106,7 @@ type Session struct {
 
 // New returns a session without records. The key is that of its log.
 func New(id string, key [32]byte) *Session {
-	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string]bool{}, letIn: map[guest]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, told: map[string]bool{}, listed: map[string]bool{}, folded: map[string]bool{}, used: map[uint32]bool{}}
+	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string]bool{}, letIn: map[guest]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, told: map[string]bool{}, listed: map[string]uint32{}, folded: map[string]bool{}, used: map[uint32]bool{}}
 }
 
 // Error says which part of an act's certificate does not hold. It has no value of the

@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"html"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -207,7 +208,7 @@ func (s *Session) send(c *call) {
 func (s *Session) label(x *extraction) {
 	args := x.arguments()
 	act := x.effect.Gated()
-	var listed []string
+	listed := map[string]uint32{}
 	s.held += len(x.places)
 	for _, p := range x.places {
 		p.texts = readings(p.typ, p.value)
@@ -221,7 +222,7 @@ func (s *Session) label(x *extraction) {
 		if p.rule != nil {
 			if p.rule.Authoritative && p.rule.HasJoin && !act && x.acts == s.acts {
 				if dir, ok := x.whole(p); ok {
-					listed = append(listed, dir)
+					listed[dir] = x.evidence
 				}
 			}
 			p.listed = p.rule.Authoritative && !act && !x.asked()
@@ -256,7 +257,7 @@ func (s *Session) label(x *extraction) {
 			})
 			p.invented = fresh || p.argued() && most < writ.System
 			if text, _ := p.value.Text(); p.typ == provenance.Path && (fresh || p.argued()) && x.namesOne() {
-				listed = append(listed, path.Clean(text))
+				listed[path.Clean(text)] = 0
 			}
 		}
 		if most < p.label {
@@ -264,9 +265,7 @@ func (s *Session) label(x *extraction) {
 			p.reflected = p.reflected || !p.argued() && (!act || handle)
 		}
 	}
-	for _, dir := range listed {
-		s.listed[dir] = true
-	}
+	maps.Copy(s.listed, listed)
 	s.places[x.evidence] = x.places
 	for _, p := range x.places {
 		for _, k := range p.keys() {
