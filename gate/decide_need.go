@@ -329,7 +329,7 @@ func (j *judge) supplies(c *policy.Contract, o *provenance.OutputRule, l *leaf) 
 			continue
 		}
 		switch {
-		case src.Kind == policy.FromDerived && src.Op == "path_join":
+		case src.Kind == policy.FromDerived && (src.Op == policy.PathJoin || src.Op == policy.TypedIn):
 			if o.Type == provenance.Path || o.HasJoin {
 				return true
 			}

@@ -25,7 +25,7 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 		return slices.ContainsFunc(whole, func(w provenance.Fact) bool { return samePlace(n, w) })
 	})
 	if j.strict || jn.Reason != "" || len(jn.Dir) == 0 || len(jn.Name) == 0 {
-		return j.fromTypedIn(l)
+		return writ.ProvenanceDerived
 	}
 	l.founded = founded{rule_: "derived:path_join", label: min(jn.Dir[0].Label, jn.Name[0].Label),
 		newest: min(newest(jn.Dir), newest(jn.Name)),
@@ -43,9 +43,10 @@ func (j *judge) fromTypedIn(l *leaf) writ.Reason {
 	}
 	name, dir := j.query(l, policy.Source{}), j.query(l, policy.Source{})
 	name.Type, dir.Type = provenance.Untyped, provenance.Path
-	name.Named = j.setApart(l, name)
 	for at := strings.LastIndexByte(text, '/'); at > 0; at = strings.LastIndexByte(text[:at], '/') {
 		name.Value, dir.Value = strictjson.StringOf(text[at+1:]), strictjson.StringOf(text[:at])
+		// What is no file's name by its form he set apart: any word of his sentence is one.
+		name.Named = j.setApart(l, name) || !strings.ContainsAny(text[at+1:], "./") || strings.Contains(text[at+1:], " ")
 		said, why := s.ledger.Typed(name)
 		if a := s.ledger.Find(dir); why == "" && len(a.Vouched) > 0 && !a.OneTime {
 			l.founded = founded{rule_: ruleTypedIn, label: min(writ.User, a.Vouched[0].Label), refs: []Ref{refOf(a.Vouched[0]), quoteOf(said)}, newest: min(a.Vouched[0].Evidence, said.Evidence)}
@@ -56,7 +57,7 @@ func (j *judge) fromTypedIn(l *leaf) writ.Reason {
 }
 
 // ruleTypedIn is the rule of a name that the user typed in a directory that is vouched for.
-const ruleTypedIn = "derived:typed_in"
+const ruleTypedIn = "derived:" + policy.TypedIn
 
 func samePlace(a, b provenance.Fact) bool {
 	return a.Evidence == b.Evidence && a.Pointer == b.Pointer && a.Line == b.Line && a.Inner == b.Inner && a.Key == b.Key

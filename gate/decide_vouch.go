@@ -279,6 +279,8 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 		return j.fromTemplate(l)
 	case opVariable:
 		return j.fromVariable(l)
+	case policy.TypedIn:
+		return j.fromTypedIn(l)
 	case policy.FreshName:
 		return j.fromFresh(l)
 	case policy.Due:

@@ -202,6 +202,8 @@ const (
 const (
 	PathJoin  = "path_join"
 	FreshName = "fresh"
+	// TypedIn is a directory that is vouched for and what the user typed of what is in it (R13).
+	TypedIn = "typed_in"
 	// Due is an amount of which the server takes no other than what is due for all else
 	// that the call says (R11).
 	Due = "due"

@@ -61,7 +61,7 @@ type sourceFile struct {
 	valid bool
 }
 
-const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join, fresh or due, seen, said_by: server/tool#/pointer, of_named: server/tool#/pointer with phrases: [...], or approval"
+const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join, typed_in, fresh or due, seen, said_by: server/tool#/pointer, of_named: server/tool#/pointer with phrases: [...], or approval"
 
 func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	switch {
@@ -94,8 +94,8 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 			}
 		case "derived":
 			r.Decode(v, &s.op)
-			if s.op.S != PathJoin && s.op.S != FreshName && s.op.S != Due && r.Count() == before {
-				r.Fault(v, "unknown derivation "+strictyaml.Word(s.op.S), "derived: path_join, fresh or due")
+			if !slices.Contains([]string{PathJoin, TypedIn, FreshName, Due}, s.op.S) && r.Count() == before {
+				r.Fault(v, "unknown derivation "+strictyaml.Word(s.op.S), "derived: path_join, typed_in, fresh or due")
 			}
 		case "of_named":
 			r.Fault(s.kind, "of_named needs what users call such values before they name the record", "{ of_named: server/tool#/people/*/email, phrases: [same people as] }")

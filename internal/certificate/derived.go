@@ -53,8 +53,8 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 				base, _ := lastOf(p)
 				return fits(p) && base == text[cut+1:] && !provenance.Equal(provenance.Path, p.value, l.value)
 			})
-	case "typed_in":
-		return label, c.accepts(l, policy.FromDerived, policy.PathJoin) && s.typedIn(c, l, text)
+	case policy.TypedIn:
+		return label, c.accepts(l, policy.FromDerived, op) && s.typedIn(c, l, text)
 	case policy.FreshName:
 		dir := *l
 		dir.value = directory()
@@ -93,6 +93,9 @@ func (s *Session) typedIn(c *call, l *leaf, path string) bool {
 	name, rule := *l, *l.rule
 	rule.Type = provenance.Untyped
 	name.rule, name.value = &rule, strictjson.StringOf(words)
+	if !strings.ContainsAny(words, "./") || strings.Contains(words, " ") {
+		name.apart, name.proper = true, false // it is not of the form of a file's name
+	}
 	q := c.query(l)
 	q.value, q.typ = strictjson.StringOf(dir), provenance.Path
 	return s.typed(&name, l.Evidence[1]) && slices.ContainsFunc(s.system(l.Evidence[0]), func(p *place) bool {

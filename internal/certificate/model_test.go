@@ -57,7 +57,7 @@ tools:
   a/make: { effect: write, args: { /user: { role: target, collection: user, from: [output] } }, outputs: [ { at: /users/*, label: system, collection: user, creates: true } ] }
   a/take: { effect: write, args: { /mail: { role: selector, collection: mail } }, outputs: [ { at: /users/*, label: system, collection: user } ] }
   a/drop: { effect: delete, args: { /row: { role: selector, collection: row }, /user: { role: selector, collection: user } } }
-  a/open: { effect: write, args: { /path: { role: target, type: path, collection: dir, from: [user, output, derived: path_join] } } }
+  a/open: { effect: write, args: { /path: { role: target, type: path, collection: dir, from: [user, output, derived: path_join, derived: typed_in] } } }
   b/move: { effect: write, args: { /row: { role: selector, collection: row }, /part: { role: selector, collection: part } }, same_record: [/row, /part] }
   b/pair: { effect: write, args: { /old/*: { role: selector, collection: row }, /new/*: { role: selector, collection: part, of: /old/*, by: brand } } }
   b/use: { effect: write, args: { /code: { role: selector, collection: code } } }
