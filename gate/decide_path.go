@@ -38,11 +38,12 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 // chooses among those that were shown.
 func (j *judge) fromTypedIn(l *leaf) writ.Reason {
 	s, text := j.session(), ""
-	if text, _ = l.value.Text(); j.strict || l.answer || l.key || l.lines || s.ledger.Turns() == 0 || !j.closedCollection(l.collection()) || j.commands(l) {
+	if text, _ = l.value.Text(); s == nil || len(text) > longestPath || j.strict || l.answer || l.key || l.lines || s.ledger.Turns() == 0 || !j.closedCollection(l.collection()) || j.commands(l) {
 		return writ.ProvenanceDerived
 	}
 	name, dir := j.query(l, policy.Source{}), j.query(l, policy.Source{})
 	name.Type, dir.Type = provenance.Untyped, provenance.Path
+	name.Account, name.Called = false, nil // he typed that very name
 	for at := strings.LastIndexByte(text, '/'); at > 0; at = strings.LastIndexByte(text[:at], '/') {
 		name.Value, dir.Value = strictjson.StringOf(text[at+1:]), strictjson.StringOf(text[:at])
 		// What is no file's name by its form he set apart: any word of his sentence is one.
@@ -55,6 +56,9 @@ func (j *judge) fromTypedIn(l *leaf) writ.Reason {
 	}
 	return writ.ProvenanceDerived
 }
+
+// longestPath is how long a path may be of which each part is looked at.
+const longestPath = 4096
 
 // ruleTypedIn is the rule of a name that the user typed in a directory that is vouched for.
 const ruleTypedIn = "derived:" + policy.TypedIn

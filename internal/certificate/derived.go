@@ -82,7 +82,7 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 // typedIn reports whether a path of a closed collection is rested on a directory that is
 // vouched for and on what the user typed of it: a name, or a path below that directory.
 func (s *Session) typedIn(c *call, l *leaf, path string) bool {
-	if len(l.Evidence) != 2 || l.answer || l.key || provenance.CheckText(l.value) != "" || l.commands || !c.closed(l.collection()) {
+	if len(l.Evidence) != 2 || len(path) > 4096 || l.answer || l.key || provenance.CheckText(l.value) != "" || l.commands || !c.closed(l.collection()) {
 		return false
 	}
 	_, words, ok := s.quote(l.Evidence[1])
@@ -92,7 +92,7 @@ func (s *Session) typedIn(c *call, l *leaf, path string) bool {
 	}
 	name, rule := *l, *l.rule
 	rule.Type = provenance.Untyped
-	name.rule, name.value = &rule, strictjson.StringOf(words)
+	name.rule, name.value, name.called = &rule, strictjson.StringOf(words), nil
 	if !strings.ContainsAny(words, "./") || strings.Contains(words, " ") {
 		name.apart, name.proper = true, false // it is not of the form of a file's name
 	}
