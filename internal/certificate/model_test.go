@@ -118,12 +118,12 @@ var (
 	worldValues = []string{`"bobby"`, `"carol-long"`, `"say bobby now"`, `"x1"`, `"123456"`, `"13"`, `13`, `"alpha"`, `"gamma"`, `1000000`, `1e6`, `true`, `null`, `""`, `[]`, `"Bobby"`, `"carol-long."`, `"bobby…"`, `"@bobby"`, `"@bobby"`}
 	worldNew    = []string{`"Dora"`, `"erik-long"`}
 	worldRows   = []string{`"row-0001"`, `"row-0002"`, `"Blue lamp"`}
-	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`}
+	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`, `"/srv/a/menu"`}
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
 	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "nick": "nick", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room"}
 	worldWords = []string{"one bags", "another bags", "100 more bags", "25 EUR", "100 euros", "bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "blue lamp", "BLUE LAMP", "row-0001", "row-0002",
-		"/srv/a", "x.txt in /srv/a", "y.md", "a/x.txt", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
+		"/srv/a", "x.txt in /srv/a", "y.md", "menu", "'menu'", "a/x.txt", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example",
 		"user=13", "(user='bobby')", "x=carol-long", "a=b=123456", "'bobby'", "ask Caro", "ask Caro Bob", "'the chief'", "user the chief", "user=bobby src=13", `m="a b" user='bobby'`,
