@@ -204,7 +204,7 @@ clients: $(CLIENTS)/.stamp-npm ## install the agents that the tests connect: 1.1
 # Debian's packages are installed only where we are root; elsewhere the missing
 # command is named and the run stops. PostgreSQL's makes a database and serves it, unless it
 # is told before not to: a test starts its own.
-$(PEERS)/.stamp-debian: DEBIAN := strace:strace gcc:gcc npm:npm qemu-aarch64-static:qemu-user-static chromium:chromium script:bsdutils pg_ctlcluster:postgresql
+$(PEERS)/.stamp-debian: DEBIAN := strace:strace gcc:gcc npm:npm qemu-aarch64-static:qemu-user-static chromium:chromium script:bsdutils pg_ctlcluster:postgresql redis-check-rdb:redis-tools
 $(PEERS)/.stamp-debian: Makefile
 	@missing=; \
 	for pair in $(DEBIAN); do \

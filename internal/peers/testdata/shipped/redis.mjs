@@ -9,7 +9,8 @@ const port = await new Promise((use) => {
     free.close(() => use(port));
   });
 });
-const redis = spawn('redis-server', ['--port', port, '--bind', '127.0.0.1', '--save', ''], { stdio: ['ignore', 'pipe', 'ignore'] });
+// The server and its tools are one program, which goes by its name; Debian's package of the server starts one.
+const redis = spawn('redis-check-rdb', ['--port', port, '--bind', '127.0.0.1', '--save', ''], { argv0: 'redis-server', stdio: ['ignore', 'pipe', 'ignore'] });
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => redis.kill());
 process.on('exit', () => redis.kill());
 await new Promise((ready) => redis.stdout.on('data', (line) => /Ready to accept/.test(line) && ready()));
