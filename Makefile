@@ -38,7 +38,7 @@ LONGTIME  ?= 120m
 ALONE    := ./internal/certificate . ./contracts ./gate ./internal/ask/claim ./internal/ask/screen ./internal/calendar ./internal/clients ./internal/draft ./internal/learn ./internal/numeral \
             ./internal/quote ./internal/schema ./internal/shell ./internal/strictyaml ./internal/text ./internal/words ./memory ./policy ./provenance
 PROGRAMS := ./cmd/writ ./internal/peers ./cmd/writ-eval ./eval/...
-UNRACED  := $(PROGRAMS) $(ALONE)
+UNRACED  := ./internal/certificate $(PROGRAMS) $(ALONE)
 SIDES    := TestDecideSideBySide|TestRemoteReferences
 # Tests of watched packages that are as UNRACED is: they run processes, or one goroutine.
 # Both runs go by this one expression, so that a test is in the one or in the other.
@@ -116,7 +116,8 @@ raced: $(PEERS)/.stamp-npm
 	CGO_ENABLED=1 WRIT_PEERS=$(PEERS) go test -vet=off -race -timeout 15m -skip '^($(APART))$$' $$(go list ./... | grep -vxF "$$(go list $(UNRACED))")
 	CGO_ENABLED=1 go test -vet=off -race -run '^($(SIDES))$$' $(call holding,$(SIDES))
 
-# The programs that come first wait much: a third package at a time fills the cores.
+# What comes first computes the longest, and the programs behind it wait much: a third package
+# at a time fills the cores.
 unraced: peers clients
 	WRIT_PEERS=$(PEERS) go test -vet=off -p 3 -timeout 25m $(UNRACED)
 
