@@ -49,7 +49,10 @@ func (j *judge) fromTypedIn(l *leaf) writ.Reason {
 		// What is no file's name by its form he set apart: any word of his sentence is one.
 		name.Named = j.setApart(l, name) || !strings.ContainsAny(text[at+1:], "./") || strings.Contains(text[at+1:], " ")
 		said, why := s.ledger.Typed(name)
-		if a := s.ledger.Find(dir); why == "" && len(a.Vouched) > 0 && !a.OneTime {
+		if why != "" {
+			continue
+		}
+		if a := s.ledger.Find(dir); len(a.Vouched) > 0 && !a.OneTime {
 			l.founded = founded{rule_: ruleTypedIn, label: min(writ.User, a.Vouched[0].Label), refs: []Ref{refOf(a.Vouched[0]), quoteOf(said)}, newest: min(a.Vouched[0].Evidence, said.Evidence)}
 			return ""
 		}
