@@ -77,6 +77,8 @@ type Question struct {
 	// Held is until when a call is held for the answer at most, zero where none is any more: who
 	// made it was told that it waits, and makes it again.
 	Held time.Time `json:"held,omitzero"`
+	// Since is what Queue.Now said when the call was judged.
+	Since uint64 `json:"-"`
 
 	asks string // gate.Ask.Question
 }
@@ -137,18 +139,21 @@ type Queue struct {
 	ended  []*entry // lately, for who comes second
 	there  int      // surfaces where somebody watches
 	change chan struct{}
+	now    uint64
 	clock  func() time.Time
 }
 
 type entry struct {
 	Question
 	Effects
-	anew   int  // how often it was shown anew
-	calls  int  // that wait for the answer
-	taken  bool // somebody answered
-	told   bool // and no call was held for it then
+	anew   int    // how often it was shown anew
+	calls  int    // that wait for the answer
+	put    uint64 // Now when it was put
+	taken  bool   // somebody answered
+	told   bool   // and no call was held for it then
 	answer Answer
 	done   chan struct{} // closed when that is on record
+	over   uint64        // Now then, 0 before
 	kept   []policy.Grown
 	err    error
 }
@@ -164,6 +169,13 @@ func (e *entry) asked() gate.Asked {
 // New returns an empty queue.
 func New(clock func() time.Time) *Queue {
 	return &Queue{change: make(chan struct{}), clock: clock}
+}
+
+// Now counts the questions that were put and the answers that are on record.
+func (q *Queue) Now() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.now
 }
 
 // There says that somebody watches for questions, until leave is called.
@@ -190,7 +202,8 @@ func (q *Queue) Watched() bool {
 type Surface func(context.Context, Question)
 
 // Ask puts a call to a person, or joins the question that the same call put before
-// for the same reasons, and waits until it is answered, at most for wait. Where its values
+// for the same reasons, and waits until it is answered, at most for wait. A yes to that since
+// the call was judged is the answer. Where its values
 // were seen elsewhere since, that question has another id from then on: nobody answers to
 // what he was not shown. A question that it put for other reasons ends. own, unless nil, is asked
 // meanwhile: where it returns and nobody else watches, nobody is waited for. The status is "" where the
@@ -257,8 +270,8 @@ func (q *Queue) Ask(ctx context.Context, of Question, asks string, wait time.Dur
 func (q *Queue) isNew(of Question, asks string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e, room := q.find(of.Session, asks)
-	return e == nil && room || e != nil && e.isOld(of)
+	e, room := q.find(&of, asks)
+	return e == nil && room || e != nil && !e.taken && e.isOld(of)
 }
 
 // isOld reports whether more is known now of where a question's values were seen than it
@@ -283,16 +296,21 @@ func (e *entry) isOld(now Question) bool {
 	return more
 }
 
-// find returns the open question of that key in a session, and whether there is room
-// for one. The caller holds mu.
-func (q *Queue) find(session, asks string) (e *entry, room bool) {
+// find returns the open question of that key in a call's session, or one that was answered
+// with yes since the call was judged, and whether there is room for one. The caller holds mu.
+func (q *Queue) find(of *Question, asks string) (e *entry, room bool) {
 	q.expire()
 	mine := 0
 	for _, e := range q.open {
-		if e.Session == session {
+		if e.Session == of.Session {
 			if mine++; e.asks == asks {
 				return e, true
 			}
+		}
+	}
+	for _, e := range q.ended {
+		if e.Session == of.Session && e.asks == asks && e.answer.Yes && (e.over == 0 || e.over > of.Since) {
+			return e, true
 		}
 	}
 	return nil, mine < maxSession && len(q.open) < MaxOpen
@@ -314,9 +332,9 @@ func (e *entry) hold(now time.Time, wait time.Duration) Question {
 func (q *Queue) enter(of Question, asks string, wait time.Duration, does Effects) (*entry, Question, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e, _ := q.find(of.Session, asks)
+	e, _ := q.find(&of, asks)
 	if e != nil {
-		if e.isOld(of) {
+		if !e.taken && e.isOld(of) {
 			of.ID, of.asks, of.Asked, of.Until, of.Held = newID(), asks, e.Asked, e.Until, e.Held
 			e.Question, e.Effects = of, does
 			e.anew++
@@ -324,25 +342,26 @@ func (q *Queue) enter(of Question, asks string, wait time.Duration, does Effects
 		}
 		return e, e.hold(q.clock(), wait), true
 	}
-	q.end(&of)
-	if _, room := q.find(of.Session, asks); !room {
+	q.end(&of, q.now)
+	if _, room := q.find(&of, asks); !room {
 		return nil, Question{}, false
 	}
 	of.ID, of.asks = newID(), asks
 	of.Asked = q.clock()
 	of.Until = of.Asked.Add(Stands)
-	e = &entry{Question: of, Effects: does, done: make(chan struct{})}
+	q.now++
+	e = &entry{Question: of, Effects: does, put: q.now, done: make(chan struct{})}
 	q.open = append(q.open, e)
 	q.changed()
 	return e, e.hold(of.Asked, wait), true
 }
 
-// Passed ends the open questions of a call that needs none any more: a yes to one
-// would let the same call pass another time.
+// Passed ends the open questions that were put of a call before it was judged to need none:
+// a yes to one would let the same call pass another time.
 func (q *Queue) Passed(of Question) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.end(&of)
+	q.end(&of, of.Since)
 }
 
 // Over ends the open questions of a session that was closed: no answer to one would count.
@@ -352,10 +371,10 @@ func (q *Queue) Over(session string) {
 	q.drop(func(e *entry) bool { return e.Session == session })
 }
 
-// end ends the open questions of a call. The caller holds mu.
-func (q *Queue) end(of *Question) {
+// end ends the open questions of a call that were put until then. The caller holds mu.
+func (q *Queue) end(of *Question, until uint64) {
 	q.drop(func(e *entry) bool {
-		return e.Session == of.Session && e.Server == of.Server && e.Tool == of.Tool && bytes.Equal(e.came(), of.came()) && bytes.Equal(e.Answers, of.Answers)
+		return e.put <= until && e.Session == of.Session && e.Server == of.Server && e.Tool == of.Tool && bytes.Equal(e.came(), of.came()) && bytes.Equal(e.Answers, of.Answers)
 	})
 }
 
@@ -436,6 +455,10 @@ func (q *Queue) Answer(id string, a Answer) (kept []policy.Grown, err error) {
 	q.mu.Unlock()
 	// On record without the lock: a session's lock is waited for.
 	err = e.Settle(a, keep)
+	q.mu.Lock()
+	q.now++
+	e.over = q.now
+	q.mu.Unlock()
 	var lost *NotKeptError
 	if keep != nil && err == nil {
 		e.kept = keep.Lines

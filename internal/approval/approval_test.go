@@ -67,6 +67,18 @@ func TestQueue(t *testing.T) {
 				t.Fatal(e)
 			}
 		}
+		// A call that was judged before the yes is judged by it too; one that was judged since
+		// has a question of its own.
+		if _, got, err := q.Ask(ctx, of, "act-1", Waits, Effects{Settle: record}, nil); got != gate.NotAsked || err != nil {
+			t.Fatal(got, err)
+		}
+		since := of
+		since.Since = q.Now()
+		if _, got, err := q.Ask(ctx, since, "act-1", Waits, Effects{Settle: record}, nil); got != gate.Pending || err != nil {
+			t.Fatal(got, err)
+		}
+		since.Since = q.Now()
+		q.Passed(since)
 		// Who comes second is told who was first.
 		if _, err := q.Answer(first, Answer{}); !errors.Is(err, ErrAnswered) {
 			t.Fatal(err)
@@ -120,7 +132,15 @@ func TestQueue(t *testing.T) {
 		other := Question{Session: "s_c", Server: "mail", Tool: "send", Arguments: []byte("{}")}
 		for i, supersede := range []func(){
 			func() { q.Ask(ctx, other, "call-b", 0, Effects{Settle: record}, nil) },
-			func() { q.Passed(other) },
+			func() {
+				q.Passed(other) // judged before the question was put
+				synctest.Wait()
+				if open, _ := q.Open(); open[len(open)-1].Tool != "send" || open[len(open)-1].Session != "s_c" {
+					t.Errorf("%+v", open)
+				}
+				other.Since = q.Now()
+				q.Passed(other)
+			},
 		} {
 			go func() {
 				_, a, err := q.Ask(ctx, other, "call-"+string(rune('a'+i)), Waits, Effects{Settle: record}, nil)

@@ -998,7 +998,9 @@ func TestGone(t *testing.T) {
 	}
 	r.queue.Reply(yes.ID, approval.Answer{Yes: true, By: "lee"})
 	r.queue.Reply(no.ID, approval.Answer{By: "lee\x1b"})
-	r.queue.Passed(of("over"))
+	ended := of("over")
+	ended.Since = r.queue.Now()
+	r.queue.Passed(ended)
 	open, _ := r.open(t.Context(), false)
 	if got := r.gone(open); len(got) != 3 || got[yes.ID] != (went{"Accepted: lee said yes.", "/?session=" + session + "&tool=a%2Fyes"}) ||
 		got[no.ID].Says != `Refused: lee\u001b said no.` || !strings.HasPrefix(got[over.ID].Says, "It waits no more: ") {

@@ -81,7 +81,7 @@ func (c *judgedCall) asks() bool {
 
 // asking is the call as a question names it.
 func (c *judgedCall) asking() approval.Question {
-	return approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw(), Came: c.call.Arguments.Raw(), Answers: c.call.Answers.Raw()}
+	return approval.Question{Session: c.s.id, Server: c.call.Server, Tool: c.call.Tool, Arguments: c.call.Arguments.Raw(), Came: c.call.Arguments.Raw(), Answers: c.call.Answers.Raw(), Since: c.since}
 }
 
 // putTo puts a call to a person, and notes how far that went. With an answer on record

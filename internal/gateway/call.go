@@ -37,6 +37,7 @@ type judgedCall struct {
 	moved     int                // how often the session had moved on when it was to be
 	put       string             // the question that it was put as
 	puts      int                // how often it was: each time for other reasons
+	since     uint64             // approval.Queue.Now when it was judged
 	question  *approval.Question // what its client is to ask its person
 	s         *session           // once it was judged
 	halted    *writ.Rejection    // why the session's calls have ended, if they have
@@ -158,6 +159,9 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		}
 		s.active = now
 		in.Session, in.Time = s.evidence, now
+		if g.approvals.queue != nil {
+			c.since = g.approvals.queue.Now()
+		}
 		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation, continues: c.continues}
 		if ask = d.Ask(); ask != nil && ask.Question != c.put && c.puts < maxPuts && c.asks() {
 			// It is put to a person first, about what there is: an append would notice that
