@@ -163,12 +163,11 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	if answered && j.in.Time.Sub(said.At) >= ApprovalHolds {
 		answered = false
 	}
-	_, denied := s.denied(ask.Act, j.in.Time)
 	switch {
-	case denied:
+	case j.refused(s):
 		j.d.asked = writ.ApprovalRefused
 		return fs
-	case answered && said.covers(lacks):
+	case answered && said.Yes && said.covers(lacks):
 		j.approved(said)
 		j.d.basis.approval = ask.Act
 		return nil
@@ -200,14 +199,14 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	return fs
 }
 
-// refused reports whether a person said no to this call, and the user nothing since:
-// what he ordered before may be what he said no to.
+// refused reports whether a person said no to this call, and the user gave no order since:
+// what he ordered before may be what he said no to, and what he agrees to, to leave it.
 func (j *judge) refused(s *Session) bool {
 	if len(s.approvals) == 0 {
 		return false
 	}
 	no, denied := s.denied(j.askKey(), j.in.Time)
-	return denied && s.ledger.LatestTurn() < no.evidence
+	return denied && s.ledger.LatestOrder() < no.evidence
 }
 
 func (c Covered) compare(d Covered) int {

@@ -120,7 +120,7 @@ func inRecord(o *provenance.OutputRule) bool {
 	if o.Extract == provenance.ExtractJSON {
 		at = o.Pointer
 	}
-	return !o.Keys && o.Extract != provenance.ExtractLines && len(at.Tokens) > 0 && last(at) != "*"
+	return !o.Keys && o.Extract != provenance.ExtractLines && o.Extract != provenance.ExtractTree && len(at.Tokens) > 0 && last(at) != "*"
 }
 
 // lintDeletes warns of every deletion that nothing but the value itself can
@@ -193,7 +193,7 @@ func (r *reader) lintOutput(c *Contract, i int, know supply) {
 	}
 	name := last(at)
 	trusted := o.Label >= writ.System
-	if trusted && o.Extract != provenance.ExtractLines && slices.Contains(prose, name) {
+	if trusted && o.Extract != provenance.ExtractLines && o.Extract != provenance.ExtractTree && slices.Contains(prose, name) {
 		r.Warn(n, "the output "+strictyaml.Word(at.Source)+" looks like free text and is labelled system: anyone who can write it would choose targets (R2)", "label: external")
 	}
 	if trusted && o.InText && o.Extract == provenance.NoExtract {

@@ -114,8 +114,8 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	case f.OneShot.Is && o.Label != writ.System:
 		r.Fault(f.OneShot.Node, "what vouches for nothing does not vouch once", "label: system")
 	}
-	if o.Keys && o.Extract == provenance.ExtractLines {
-		r.Fault(f.Keys.Node, "lines have no keys", "")
+	if o.Keys && (o.Extract == provenance.ExtractLines || o.Extract == provenance.ExtractTree) {
+		r.Fault(f.Keys.Node, "lines have no keys, nor does a tree of names", "")
 	}
 	return o, r.Count() == before
 }
@@ -207,10 +207,13 @@ func (r *reader) linePattern(t strictyaml.String) *regexp.Regexp {
 // else the tool's schema must have it, which the catalogue checks.
 func (r *reader) joined(o *provenance.OutputRule, c *Contract, f *outputFile) {
 	if !f.Join.Given() {
+		if o.Extract == provenance.ExtractTree {
+			r.Fault(f.Extract.Node, "extract: tree needs join, the argument that is the directory of its names", "join: /path")
+		}
 		return
 	}
-	if o.Extract != provenance.ExtractLines {
-		r.Fault(f.Join.Node, "join bounds the names that lines are taken apart into, and would bound nothing here", "extract: lines, or remove join")
+	if o.Extract != provenance.ExtractLines && o.Extract != provenance.ExtractTree {
+		r.Fault(f.Join.Node, "join bounds the names that lines are taken apart into, and would bound nothing here", "extract: lines or tree, or remove join")
 		return
 	}
 	at := r.pattern(f.Join)

@@ -18,7 +18,7 @@ var (
 		"system": writ.System, "party": writ.Party, "external": writ.External, "model": writ.Model,
 	}
 	noArgsWords  = map[string]NoArgs{"refuse": NoArgsRefuse, "approval": NoArgsApproval, "allow": NoArgsAllow, "user": NoArgsUser}
-	extractWords = map[string]provenance.Extract{"lines": provenance.ExtractLines, "json": provenance.ExtractJSON}
+	extractWords = map[string]provenance.Extract{"lines": provenance.ExtractLines, "json": provenance.ExtractJSON, "tree": provenance.ExtractTree}
 	typeWords    = func() map[string]provenance.Type {
 		out := map[string]provenance.Type{}
 		for _, t := range provenance.Types() {

@@ -50,6 +50,9 @@ const (
 	NoExtract    Extract = ""
 	ExtractLines Extract = "lines" // each LF-separated line must match Pattern whole; group 1 is the value
 	ExtractJSON  Extract = "json"  // the whole text is one JSON value; Pointer names leaves in it
+	// ExtractTree: the whole text is one JSON array of objects, each with the single name of
+	// a file at "name", or of a directory that has such an array at "children".
+	ExtractTree Extract = "tree"
 )
 
 // OutputRule labels leaves of a tool's result. It is one entry of `outputs:` in

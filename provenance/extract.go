@@ -386,7 +386,7 @@ func (l *Leaf) inList() bool {
 		return false
 	}
 	path := slices.Concat(l.Rule.At.Tokens, l.Rule.Pointer.Tokens)
-	return l.Rule.Extract == ExtractLines ||
+	return l.Rule.Extract == ExtractLines || l.Rule.Extract == ExtractTree ||
 		len(path) > 1 && slices.ContainsFunc(path[:len(path)-1], func(t string) bool { return t == "*" || digits(t) })
 }
 
@@ -421,26 +421,28 @@ func (x *extraction) takeApart(text Leaf, chosen func(*OutputRule) bool) {
 	}
 	r := &x.rules[first]
 	s, ok := text.Value.Text()
+	var found []Leaf
 	switch {
 	case !ok:
 	case r.Extract == ExtractLines:
-		var found []Leaf
-		if found, ok = x.lines(r, text, s); ok {
-			for _, l := range found {
-				i := first
-				if l.Rule == nil {
-					i = -1
-				}
-				l.Rule = nil
-				x.add(l, i)
-			}
-		}
+		found, ok = x.lines(r, text, s)
+	case r.Extract == ExtractTree:
+		found, ok = x.tree(r, text, s)
 	case r.Extract == ExtractJSON:
 		ok = x.json(text, s, chosen)
 	default:
 		ok = false
 	}
-	if !ok {
+	if ok {
+		for _, l := range found {
+			i := first
+			if l.Rule == nil {
+				i = -1
+			}
+			l.Rule = nil
+			x.add(l, i)
+		}
+	} else {
 		x.out.Voided = append(x.out.Voided, source(r))
 	}
 }
@@ -463,11 +465,9 @@ func source(r *OutputRule) string {
 func (x *extraction) lines(r *OutputRule, text Leaf, s string) (found []Leaf, ok bool) {
 	dir := ""
 	if r.HasJoin {
-		c, already, why := Canonical(Path, x.arguments.Find(r.Join))
-		if why != "" || !already {
+		if dir, ok = x.directory(r); !ok {
 			return nil, false
 		}
-		dir = c
 	}
 	lines := strings.Split(s, "\n")
 	if lines[len(lines)-1] == "" {
@@ -478,7 +478,7 @@ func (x *extraction) lines(r *OutputRule, text Leaf, s string) (found []Leaf, ok
 			return nil, false
 		}
 		m := r.Pattern.FindStringSubmatchIndex(line)
-		if len(m) < 4 || m[0] != 0 || m[1] != len(line) || line == "" {
+		if len(m) < 4 || m[0] != 0 || m[1] != len(line) || line == "" && m[2] >= 0 {
 			return nil, false
 		}
 		if m[2] < 0 {
@@ -495,13 +495,48 @@ func (x *extraction) lines(r *OutputRule, text Leaf, s string) (found []Leaf, ok
 				l.Rule = nil
 			} else {
 				v, l.Type = joined, Path
-				if r.Type != Untyped {
-					l.Type = r.Type
-				}
 			}
 		}
 		l.Value = strictjson.StringOf(v)
 		found = append(found, l)
+	}
+	return found, true
+}
+
+// directory returns the one whose names a rule joins.
+func (x *extraction) directory(r *OutputRule) (dir string, ok bool) {
+	dir, already, why := Canonical(Path, x.arguments.Find(r.Join))
+	return dir, why == "" && already
+}
+
+// tree takes a text apart into the paths of a tree of names (R33). ok is false, and
+// nothing is found, if it is no such tree or has a name that is none. What is below a name
+// not in canonical form is not found.
+func (x *extraction) tree(r *OutputRule, text Leaf, s string) (found []Leaf, ok bool) {
+	doc, err := strictjson.Parse([]byte(s), strictjson.Result)
+	dir, ok := x.directory(r)
+	var list func(v strictjson.Value, dir string, at *step) bool
+	list = func(v strictjson.Value, dir string, at *step) bool {
+		for i, e := range v.Elements() {
+			here, children := x.steps.from(at, strconv.Itoa(i)), e.Get("children")
+			name, is := e.Get("name").Text()
+			joined, single := below(dir, name)
+			if !is || !single || strings.Contains(name, "/") || children.Exists() && children.Kind() != strictjson.Array {
+				return false
+			}
+			l := Leaf{at: x.steps.from(here, "name"), beside: text.beside, Rule: r, Type: Path, Value: strictjson.StringOf(joined)}
+			if joined == "" {
+				l.Rule, l.Type, l.Value = nil, Untyped, e.Get("name")
+			}
+			found = append(found, l)
+			if joined != "" && !list(children, joined, x.steps.from(here, "children")) {
+				return false
+			}
+		}
+		return true
+	}
+	if !ok || err != nil || doc.Kind() != strictjson.Array || !list(doc, dir, &step{parent: text.at, inner: true}) {
+		return nil, false
 	}
 	return found, true
 }

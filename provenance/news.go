@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -131,7 +132,7 @@ func (l *Ledger) enumerate(o *Observation, facts []judged) {
 		for j := range o.Args {
 			a := &o.Args[j]
 			at, _, _ := Canonical(Path, a.Value)
-			whole = whole && (a.Fixed || empty(a.Value) || at == dir)
+			whole = whole && (a.Fixed || empty(a.Value) || at == dir || r.Extract == ExtractTree && at != "" && strings.HasPrefix(dir, strings.TrimSuffix(at, "/")+"/"))
 		}
 		if whole {
 			add(dir, first+uint32(i)+1)

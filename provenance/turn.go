@@ -105,7 +105,11 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	l.events++
 	l.typed += len(p.Text)
 	l.store.bytes += int64(len(p.Text)) * turnCost
-	if len(l.turns) > 0 && !l.since && !l.denied && Assents(p.own.text) {
+	agrees := Assents(p.own.text)
+	if !agrees {
+		l.ordered = p.Evidence
+	}
+	if len(l.turns) > 0 && !l.since && !l.denied && agrees {
 		l.agreed = append(l.agreed[max(0, len(l.agreed)+1-mostAgreed):], p.turn)
 		return nil
 	}
@@ -134,7 +138,7 @@ func (l *Ledger) Deny() { l.denied = true }
 // and the memory they took stay taken.
 func (l *Ledger) LapseTurns() {
 	l.events++
-	l.turns, l.agreed, l.parts = nil, nil, nil
+	l.turns, l.agreed, l.parts, l.ordered = nil, nil, nil, 0
 	clear(l.moments)
 	clear(l.hours)
 	clear(l.begun)
@@ -143,16 +147,9 @@ func (l *Ledger) LapseTurns() {
 // Turns returns how many turns vouch.
 func (l *Ledger) Turns() int { return len(l.turns) }
 
-// LatestTurn returns the evidence of the user's latest turn that did not lapse, 0 for
-// none; one that only agreed is one.
-func (l *Ledger) LatestTurn() (evidence uint32) {
-	for _, of := range [][]turn{l.turns, l.agreed} {
-		if n := len(of); n > 0 {
-			evidence = max(evidence, of[n-1].Evidence)
-		}
-	}
-	return evidence
-}
+// LatestOrder returns the evidence of the user's latest turn that did not lapse and says more
+// than that he agrees, 0 for none.
+func (l *Ledger) LatestOrder() (evidence uint32) { return l.ordered }
 
 // Quote is where a value stands in a turn: the bytes [Start, End) of its text.
 type Quote struct {

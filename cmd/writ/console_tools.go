@@ -464,7 +464,7 @@ func outputRule(p *provenance.OutputRule) console.Rule {
 		words string
 	}{
 		{p.Collection != "", p.Collection}, {p.Type != "", "compared as " + string(p.Type)}, {p.Authoritative, "the server's own list"}, {p.Keys, "the keys there"},
-		{p.Extract == provenance.ExtractLines, "by lines"}, {p.Extract == provenance.ExtractJSON, "as JSON"},
+		{p.Extract == provenance.ExtractLines, "by lines"}, {p.Extract == provenance.ExtractJSON, "as JSON"}, {p.Extract == provenance.ExtractTree, "as a tree of names"},
 		{p.Secret, "a secret"}, {p.Creates, "newly made"}, {p.Lifetime > 0, "for one act, within " + p.Lifetime.String()},
 	} {
 		if s.is {

@@ -473,6 +473,10 @@ func (x *extraction) apart(text strictjson.Value, trail []string, chosen func(*p
 		}
 		return
 	}
+	if o.Extract == provenance.ExtractTree {
+		x.tree(o, s, append(slices.Clone(trail), innerJSON))
+		return
+	}
 	found := x.lines(o, s)
 	for n, line := range strings.Split(s, "\n") {
 		v, ok := found[n]
@@ -499,19 +503,16 @@ type lineValue struct {
 // lines are the values of a text's lines, by the number of the line: none if one of
 // them could have been forged.
 func (x *extraction) lines(o *provenance.OutputRule, s string) map[int]lineValue {
-	dir := ""
-	if o.HasJoin {
-		var already bool
-		if dir, already, _ = provenance.Canonical(provenance.Path, x.forward().Find(o.Join)); !already {
-			return nil
-		}
+	dir, known := x.directory(o)
+	if o.HasJoin && !known {
+		return nil
 	}
 	found := map[int]lineValue{}
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	for i, line := range lines {
 		control := strings.ContainsFunc(line, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) })
 		m := whole(o.Pattern, line)
-		if control || line == "" || m == nil {
+		if control || m == nil || line == "" && m[1] >= 0 {
 			return nil
 		}
 		if m[1] < 0 {
@@ -526,6 +527,62 @@ func (x *extraction) lines(o *provenance.OutputRule, s string) map[int]lineValue
 		found[i] = v
 	}
 	return found
+}
+
+// directory is the one whose names an output joins.
+func (x *extraction) directory(o *provenance.OutputRule) (dir string, known bool) {
+	if o.HasJoin {
+		dir, known, _ = provenance.Canonical(provenance.Path, x.forward().Find(o.Join))
+	}
+	return dir, known
+}
+
+// tree adds the paths of a tree of names, unless one of them is none.
+func (x *extraction) tree(o *provenance.OutputRule, s string, trail []string) {
+	type node struct {
+		list  strictjson.Value
+		dir   string
+		trail []string
+	}
+	doc, err := strictjson.Parse([]byte(s), strictjson.Result)
+	root, known := x.directory(o)
+	if err != nil || !known {
+		return
+	}
+	var add []func()
+	for todo := []node{{doc, root, trail}}; len(todo) > 0; {
+		n := todo[0]
+		todo = todo[1:]
+		if n.list.Kind() != strictjson.Array {
+			return
+		}
+		for i, e := range n.list.Elements() {
+			at := append(slices.Clone(n.trail), strconv.Itoa(i))
+			name, _ := e.Get("name").Text()
+			v, forged := below(n.dir, name)
+			if forged || name[0] == '/' {
+				return
+			}
+			children := e.Get("children")
+			if v.outside {
+				add = append(add, func() {
+					x.add(strictjson.StringOf(name), append(at, "name"), nil, provenance.Untyped, false, scope{})
+				})
+			} else {
+				add = append(add, func() {
+					x.add(strictjson.StringOf(v.text), append(at, "name"), o, provenance.Path, false, scope{})
+				})
+			}
+			if children.Exists() && !v.outside {
+				todo = append(todo, node{children, v.text, append(slices.Clone(at), "children")})
+			} else if children.Exists() && children.Kind() != strictjson.Array {
+				return
+			}
+		}
+	}
+	for _, f := range add {
+		f()
+	}
 }
 
 // whole matches a line from its first byte to its last, and returns where group 1 is.

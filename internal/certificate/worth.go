@@ -347,7 +347,8 @@ func (x *extraction) whole(p *place) (dir string, ok bool) {
 	dir = path.Dir(full)
 	return dir, why == "" && full != "/" && len(x.fields) == 0 && !slices.ContainsFunc(x.leaves, func(l *leaf) bool {
 		at, _, _ := provenance.Canonical(provenance.Path, l.value)
-		return !l.fixed() && !empty(l.value) && at != dir
+		within := p.rule.Extract == provenance.ExtractTree && (at == "/" || at != "" && strings.HasPrefix(dir, at+"/"))
+		return !l.fixed() && !empty(l.value) && at != dir && !within
 	})
 }
 
