@@ -311,8 +311,6 @@ func (x *Index) best(asked []wanted, kinds []string, limit int) []Hit {
 			shelfOf[k] = slices.Index(kinds, kind)
 		}
 	}
-	// On each shelf the last of the best is first: what comes before it takes its
-	// place.
 	shelves := make([][]scored, max(1, len(kinds)))
 	for _, place := range found {
 		s := scored{sums[place], place}
@@ -321,22 +319,23 @@ func (x *Index) best(asked []wanted, kinds []string, limit int) []Hit {
 		if of < 0 {
 			continue
 		}
+		// Behind the best so far others gather, and go now and then.
 		shelf := shelves[of]
-		switch {
-		case len(shelf) < limit:
-			shelves[of] = append(shelf, s)
-			if len(shelf)+1 == limit {
-				for i := limit/2 - 1; i >= 0; i-- {
-					x.sink(shelves[of], i)
-				}
-			}
-		case s.score >= shelf[0].score && x.compare(s, shelf[0]) < 0:
-			shelf[0] = s
-			x.sink(shelf, 0)
+		if len(shelf) >= limit && x.compare(s, shelf[limit-1]) > 0 {
+			continue
 		}
+		if shelf = append(shelf, s); len(shelf) == limit || len(shelf) >= 2*limit {
+			slices.SortFunc(shelf, x.compare)
+			shelf = shelf[:limit]
+		}
+		shelves[of] = shelf
 	}
 	x.sums = sums // all zero again
-	all := slices.Concat(shelves...)
+	var all []scored
+	for _, shelf := range shelves {
+		slices.SortFunc(shelf, x.compare)
+		all = append(all, shelf[:min(len(shelf), limit)]...)
+	}
 	slices.SortFunc(all, x.compare)
 	var out []Hit
 	for _, s := range all {
@@ -351,24 +350,6 @@ func (x *Index) compare(a, b scored) int {
 		return c
 	}
 	return bytes.Compare(x.id(a.place), x.id(b.place))
-}
-
-// sink restores a heap, the last in order first, whose i-th was replaced.
-func (x *Index) sink(heap []scored, i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(heap) {
-			return
-		}
-		if child+1 < len(heap) && x.compare(heap[child], heap[child+1]) < 0 {
-			child++
-		}
-		if x.compare(heap[i], heap[child]) >= 0 {
-			return
-		}
-		heap[i], heap[child] = heap[child], heap[i]
-		i = child
-	}
 }
 
 // score adds up the scores of the docs that hold what is asked, by place, and
