@@ -6,28 +6,27 @@ import (
 	"strings"
 )
 
-// ordered are the items by who says them, each behind what took its place.
+// ordered are the items by who says them, each behind what took its place; what took
+// that of an established one and is not there, behind the established.
 func (g *recalling) ordered() (out []Item) {
 	slices.SortStableFunc(g.items, func(a, b Item) int { return cmp.Compare(a.rank, b.rank) })
 	at, behind := map[string]bool{}, map[string][]Item{}
 	for _, it := range g.items {
 		at[it.ID] = true
 	}
-	var first, last []Item
+	var first []Item
 	for _, it := range g.items {
 		by := it.after
 		for n := 0; by != "" && !at[by] && n < mostListed; n++ { // what took the place of that
 			by = g.r.State.standing(by, g.t).ReplacedBy
 		}
-		switch {
-		case by != "" && at[by] && by != it.ID:
+		if at[by] && by != it.ID {
 			behind[by] = append(behind[by], it)
-		case it.Trust == Replaced && it.rank == 0:
-			last = append(last, it)
-		default:
+		} else {
 			first = append(first, it)
 		}
 	}
+	slices.SortStableFunc(first, func(a, b Item) int { return cmp.Compare(a.last(), b.last()) })
 	var put func(it Item)
 	put = func(it Item) {
 		out = append(out, it)
@@ -37,11 +36,7 @@ func (g *recalling) ordered() (out []Item) {
 			put(old)
 		}
 	}
-	established := 0
-	for established < len(first) && first[established].rank == 0 {
-		established++
-	}
-	for _, it := range slices.Concat(first[:established], last, first[established:]) {
+	for _, it := range first {
 		put(it)
 	}
 	for _, it := range g.items { // two that each take the other's place
@@ -49,6 +44,14 @@ func (g *recalling) ordered() (out []Item) {
 		delete(behind, it.ID)
 	}
 	return out
+}
+
+// last orders what is behind nothing.
+func (it *Item) last() int {
+	if it.Trust == Replaced && it.rank == 0 {
+		return 1
+	}
+	return 2 * it.rank
 }
 
 // answer is what was found, within its bounds: of fewer bytes the sentences beside

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -187,20 +188,13 @@ func newestOf(ctx context.Context, st audit.Store, namespace string) (*memory.Ev
 
 // eventAt is an event of a namespace, nil if it has none of that number.
 func eventAt(ctx context.Context, st audit.Store, namespace string, n uint64) (*memory.Event, error) {
-	if n == 0 {
-		return nil, nil
+	e, _, err := memoryserver.EventAt(ctx, st, namespace, n)
+	if errors.Is(err, memoryserver.ErrReplay) {
+		err = memoryBroken(err)
+	} else if err != nil {
+		err = unreadable(err)
 	}
-	for it, err := range st.Read(ctx, memoryserver.LogOf(namespace), n) {
-		if err != nil {
-			return nil, unreadable(err)
-		}
-		_, e, _, err := memoryserver.EventOf(&it)
-		if err != nil {
-			return nil, memoryBroken(err)
-		}
-		return e, nil
-	}
-	return nil, nil
+	return e, err
 }
 
 // operate has an operator's command decided and written.

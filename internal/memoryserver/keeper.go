@@ -147,12 +147,8 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 			return fmt.Errorf("memory: record %s/%d: %w", k.log, it.N, err)
 		}
 		lacks(k.missing, rec, &it, e)
-		k.touched(e)
-		k.leaf = sha256.Sum256(it.Leaf)
-		if erases(e) {
-			if k.kept = 0; k.drop(k.log) != nil {
-				return errors.New("memory: a snapshot with an erased text cannot be removed")
-			}
+		if k.applied(e, it.Leaf); erases(e) && k.drop(k.log) != nil {
+			return errors.New("memory: a snapshot with an erased text cannot be removed")
 		}
 	}
 	for n := range k.missing {
@@ -191,6 +187,25 @@ func EventOf(it *audit.Item) (*audit.Record, *memory.Event, []byte, error) {
 	}
 	value, _ := it.Value(valueProposal)
 	return rec, e, value, nil
+}
+
+// EventAt is an event of a namespace, and its value where that was not erased; nil if
+// there is none of that number. A record that is no event is ErrReplay.
+func EventAt(ctx context.Context, st audit.Store, namespace string, n uint64) (*memory.Event, []byte, error) {
+	if n == 0 {
+		return nil, nil, nil
+	}
+	for it, err := range st.Read(ctx, LogOf(namespace), n) {
+		if err != nil {
+			return nil, nil, err
+		}
+		_, e, value, err := EventOf(&it)
+		if err != nil {
+			err = fmt.Errorf("%w: n %d: %w", ErrReplay, n, err)
+		}
+		return e, value, err
+	}
+	return nil, nil, nil
 }
 
 // entryOf seals the record of an event.
@@ -294,9 +309,7 @@ func (k *Keeper) do(ctx context.Context, decide func(*memory.State, time.Time) m
 // either.
 func (k *Keeper) write(ctx context.Context, decide func(*memory.State, time.Time) memory.Decision) (d memory.Decision, err error) {
 	if err = k.catchUp(ctx); err == nil && k.state.Head() == 0 {
-		if err = k.begin(ctx); err == nil {
-			err = k.catchUp(ctx)
-		}
+		err = k.begin(ctx)
 	}
 	if err != nil {
 		return d, err
@@ -305,25 +318,36 @@ func (k *Keeper) write(ctx context.Context, decide func(*memory.State, time.Time
 	if d, err = decided(decide, k.state, now); err != nil {
 		return d, err
 	}
+	return d, k.append(ctx, &d, now)
+}
+
+// append writes the event of a decision and applies it.
+func (k *Keeper) append(ctx context.Context, d *memory.Decision, now time.Time) error {
 	entry, err := k.entryOf(d.Event, d.Value, now)
 	if err != nil {
-		return d, err
+		return err
 	}
 	commit, err := k.state.Prepare(d.Event, d.Value)
 	if err != nil {
-		return d, err
+		return err
 	}
 	if _, err = k.store.Append(ctx, k.log, k.state.Head(), []audit.Entry{entry}); err != nil {
-		return d, err
+		return err
 	}
 	commit()
-	k.touched(d.Event)
-	if erases(d.Event) {
-		k.kept = 0 // Purge drops it
-	}
-	k.leaf = sha256.Sum256(entry.Leaf())
+	k.applied(d.Event, entry.Leaf())
 	k.keep()
-	return d, nil
+	return nil
+}
+
+// applied has what lies beside the state follow an event that was applied, whose
+// record has that leaf.
+func (k *Keeper) applied(e *memory.Event, leaf []byte) {
+	k.touched(e)
+	k.leaf = sha256.Sum256(leaf)
+	if erases(e) {
+		k.kept = 0 // who erases drops the snapshot
+	}
 }
 
 // opener is who begins a namespace: whoever wrote the configuration.
@@ -355,10 +379,5 @@ func (k *Keeper) begin(ctx context.Context) error {
 	if d.Event == nil {
 		return errors.New("memory: the namespace cannot be begun")
 	}
-	entry, err := k.entryOf(d.Event, d.Value, now)
-	if err != nil {
-		return err
-	}
-	_, err = k.store.Append(ctx, k.log, 0, []audit.Entry{entry})
-	return err
+	return k.append(ctx, &d, now)
 }

@@ -2,6 +2,7 @@ package memoryserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,78 +90,52 @@ func NewReceipt(ctx context.Context, st audit.Store, s *memory.State, n uint64, 
 // recorded is the receipt of an erasure as far as the log has it; kept are the
 // records of it whose text is still there.
 func recorded(ctx context.Context, st audit.Store, namespace string, n uint64) (r *Receipt, op *memory.EraseOp, kept []uint64, err error) {
-	e, op, value, err := erasure(ctx, st, namespace, n)
+	e, value, err := EventAt(ctx, st, namespace, n)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	digests, kept, err := commitments(ctx, st, namespace, op.Records)
-	if err != nil {
-		return nil, nil, nil, err
+	if e != nil && e.Status == writ.Accepted {
+		for i := range e.Ops {
+			op = cmp.Or(op, e.Ops[i].Erase)
+		}
+	}
+	if op == nil {
+		return nil, nil, nil, ErrNoErasure
 	}
 	r = &Receipt{V: 1, Kind: receiptKind, Namespace: namespace, Decision: fmt.Sprintf("dec_%d", n), Event: n, At: e.At, Authority: e.Principal,
 		Policy: e.Policy, Records: []ErasedRecord{}, Observations: notNil(op.Observations), Propositions: notNil(op.Propositions), Entities: notNil(op.Entities)}
 	r.Reason, _ = strictjson.Text(strictjson.Get(strictjson.Get(value, "payload"), "reason"))
-	for _, n := range op.Records {
-		r.Records = append(r.Records, ErasedRecord{n, digests[n]})
+	left := op.Records // in their order
+	if len(left) == 0 {
+		return r, op, nil, nil
+	}
+	for it, err := range st.Read(ctx, LogOf(namespace), left[0]) {
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		rec, err := audit.ParseRecord(it.Leaf)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if rec.N != left[0] {
+			continue
+		}
+		erased := ErasedRecord{N: rec.N}
+		if d, ok := rec.Commitment(valueProposal); ok {
+			erased.Commitment = d.String()
+		}
+		if _, there := it.Value(valueProposal); there {
+			kept = append(kept, rec.N)
+		}
+		r.Records = append(r.Records, erased)
+		if left = left[1:]; len(left) == 0 {
+			break
+		}
 	}
 	return r, op, kept, nil
 }
 
 func notNil(ids []string) []string { return append([]string{}, ids...) }
-
-// erasure finds what event n of a namespace erased.
-func erasure(ctx context.Context, st audit.Store, namespace string, n uint64) (*memory.Event, *memory.EraseOp, []byte, error) {
-	for it, err := range st.Read(ctx, LogOf(namespace), n) {
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		_, e, value, err := EventOf(&it)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		for i := range e.Ops {
-			if e.N == n && e.Ops[i].Erase != nil && e.Status == writ.Accepted {
-				return e, e.Ops[i].Erase, value, nil
-			}
-		}
-		break
-	}
-	return nil, nil, nil, ErrNoErasure
-}
-
-// commitments are the digests some records of a namespace have for their text;
-// kept are those whose text is there.
-func commitments(ctx context.Context, st audit.Store, namespace string, ns []uint64) (digests map[uint64]string, kept []uint64, err error) {
-	digests = map[uint64]string{}
-	if len(ns) == 0 {
-		return digests, nil, nil
-	}
-	last, want := slices.Max(ns), map[uint64]bool{}
-	for _, n := range ns {
-		want[n] = true
-	}
-	for it, err := range st.Read(ctx, LogOf(namespace), slices.Min(ns)) {
-		if err != nil {
-			return nil, nil, err
-		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err != nil {
-			return nil, nil, err
-		}
-		if want[rec.N] {
-			if d, ok := rec.Commitment(valueProposal); ok {
-				digests[rec.N] = d.String()
-			}
-			if _, there := it.Value(valueProposal); there {
-				kept = append(kept, rec.N)
-			}
-		}
-		if rec.N >= last {
-			break
-		}
-	}
-	return digests, kept, nil
-}
 
 // Text is the receipt as it is signed: a line that says what it is, and one of
 // canonical JSON.
