@@ -16,15 +16,6 @@ const maxPayload = 256 << 10
 // Whatever a proposal may hold fits, and what a decision sets beside it.
 var valueLimits = strictjson.Limits{Bytes: maxPayload + 1024, Depth: 12, Leaves: 21_000, Number: 64}
 
-// checkValue refuses a value of which nothing could be read. What was rejected
-// may have been anything.
-func checkValue(b []byte) error {
-	if len(b) > maxPayload+1024 {
-		return errors.New("memory: a value is too large")
-	}
-	return nil
-}
-
 // errFit says that an event and the state do not belong together.
 var errFit = errors.New("memory: the event does not fit the state")
 

@@ -198,10 +198,7 @@ func root(w string) string {
 
 // propose is propose_proposition.
 func (j *judge) propose() *refusal {
-	obs, r := j.cited("observation_ids")
-	if r != nil {
-		return r
-	}
+	obs := j.lists["observation_ids"]
 	for i, id := range j.lists["about"] {
 		en := j.d.entities.get(id)
 		if en == nil || en.Gone {
@@ -323,10 +320,7 @@ func (j *judge) attach() *refusal {
 
 // attaching reads what attach_support and attach_contradiction take.
 func (j *judge) attaching() (obs []string, id string, r *refusal) {
-	if obs, r = j.cited("observation_ids"); r != nil {
-		return nil, "", r
-	}
-	id = j.texts["proposition_id"]
+	obs, id = j.lists["observation_ids"], j.texts["proposition_id"]
 	switch pr := j.d.propositions.get(id); {
 	case pr == nil:
 		return nil, "", refuse("/proposition_id", writ.MemoryTarget, "a proposition that exists")

@@ -23,11 +23,7 @@ const maxNames = 100
 // has exactly it; everything less certain makes a candidate and says what it
 // may be the same as.
 func (j *judge) entity() *refusal {
-	obs, r := j.cited("observation_ids")
-	if r != nil {
-		return r
-	}
-	name, typ := j.texts["name"], j.texts["entity_type"]
+	obs, name, typ := j.lists["observation_ids"], j.texts["name"], j.texts["entity_type"]
 	if id, given := j.texts["entity_id"]; given {
 		en := j.d.entities.get(id)
 		if en == nil || en.Gone {
@@ -70,17 +66,17 @@ func (j *judge) entity() *refusal {
 		j.transform("entity.linked_existing", same[0])
 		return j.link(same[0], obs)
 	}
-	p := j.c.Policy
-	if w := j.task(); w.Entities >= int(p.Caps.EntitiesPerTask) {
-		return refuse("", writ.EntitySpawnCap, "a task makes at most "+count(p.Caps.EntitiesPerTask)+" entities; use those that are there")
+	if r := j.crowded(); r != nil {
+		return r
 	}
 	near := make([]PossibleSame, 0, len(same))
 	for _, id := range slices.Concat(same, weak) {
 		near = append(near, PossibleSame{id, 100})
 	}
-	limit := int(p.Entities.Ambiguous)
+	p := j.c.Policy.Entities
+	limit := int(p.Ambiguous)
 	if len(near) == 0 && typ != selfType {
-		near, limit = j.similar(typ, n), int(p.Entities.Similar)
+		near, limit = j.similar(typ, n), int(p.Similar)
 	} else if len(near) > 0 {
 		j.advise("entity.ambiguous", "")
 	}
@@ -92,6 +88,14 @@ func (j *judge) entity() *refusal {
 		j.d.effect("entity.possible_same_as", s.Entity)
 	}
 	j.aliases(id, obs)
+	return nil
+}
+
+// crowded refuses one more entity of a task.
+func (j *judge) crowded() *refusal {
+	if most := j.c.Policy.Caps.EntitiesPerTask; j.task().Entities >= int(most) {
+		return refuse("", writ.EntitySpawnCap, "a task makes at most "+count(most)+" entities; use those that are there")
+	}
 	return nil
 }
 

@@ -49,10 +49,7 @@ func (j *judge) archive() *refusal {
 		}
 		return j.archived(id)
 	}
-	obs, r := j.cited("observation_ids")
-	if r != nil {
-		return r
-	}
+	obs := j.lists["observation_ids"]
 	_, summary := j.texts["summary_text"]
 	if summary && len(obs) == 0 {
 		return refuse("/observation_ids", writ.MemoryMissing, "the observations the summary rests on")

@@ -296,13 +296,17 @@ func (j *judge) distrust() *refusal {
 
 // retract closes every edge from the observations.
 func (d *draftEvent) retract(obs []string, because string) {
-	by := d.e.decision()
 	for _, o := range obs {
-		for _, id := range d.ix.edgesFrom.of(o) {
-			if ed := d.edges.get(id); ed.Active() {
-				d.touch(d.propositions.get(ed.To).Slot, ed.To)
-				d.add(Op{Close: &CloseOp{Edge: id, Resolution: because, By: by}})
-			}
+		d.close(d.edgesFrom(o), because)
+	}
+}
+
+// close ends those of the edges that are not.
+func (d *draftEvent) close(edges []*Edge, because string) {
+	for _, ed := range edges {
+		if ed.Active() {
+			d.touch(d.propositions.get(ed.To).Slot, ed.To)
+			d.add(Op{Close: &CloseOp{Edge: ed.ID, Resolution: because, By: d.e.decision()}})
 		}
 	}
 }

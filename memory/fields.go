@@ -234,25 +234,30 @@ func objectForm(v strictjson.Value) bool {
 		literal.Kind() == strictjson.Number || literal.Kind() == strictjson.Bool)
 }
 
-// cited resolves the observations a field names, by the caller's ids or ours.
-// Each must be there, whole and fit to support something.
-func (j *judge) cited(name string) (out []string, r *refusal) {
-	for i, id := range j.lists[name] {
-		at := strictjson.Pointer([]string{name, strconv.Itoa(i)})
-		ob := j.observation(id)
-		switch {
-		case ob == nil:
-			return nil, refuse(at, writ.MemoryUnknown, "an observation of this memory: record it first")
-		case ob.Status == Erased:
-			return nil, refuse(at, writ.MemoryErased, "an observation that was not erased")
-		case ob.Status != Ingested:
-			return nil, refuse(at, writ.MemoryQuarantined, "an observation that is neither quarantined nor distrusted")
+// cites resolves the observations that fields name, by the caller's ids or ours, to
+// ours. Each must be there, whole and fit to support something.
+func (j *judge) cites(fields []field) *refusal {
+	for _, f := range fields {
+		if f.kind != kindObs {
+			continue
 		}
-		if !slices.Contains(out, ob.ID) {
-			out = append(out, ob.ID)
+		var out []string
+		for i, id := range j.lists[f.name] {
+			at := strictjson.Pointer([]string{f.name, strconv.Itoa(i)})
+			ob := j.observation(id)
+			switch {
+			case ob == nil:
+				return refuse(at, writ.MemoryUnknown, "an observation of this memory: record it first")
+			case ob.Status == Erased:
+				return refuse(at, writ.MemoryErased, "an observation that was not erased")
+			case ob.Status != Ingested:
+				return refuse(at, writ.MemoryQuarantined, "an observation that is neither quarantined nor distrusted")
+			}
+			out = addOnce(out, ob.ID)
 		}
+		j.lists[f.name] = out
 	}
-	return out, nil
+	return nil
 }
 
 // observation finds one by the caller's own id, or by ours.

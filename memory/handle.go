@@ -179,7 +179,7 @@ func Handle(s *State, c Context, p writ.Proposal) Decision {
 		return d
 	}
 	value := j.value()
-	if value != nil && (checkValue(value) != nil || strictjson.Check(value, valueLimits) != nil) || !e.fits() {
+	if value != nil && strictjson.Check(value, valueLimits) != nil || !e.fits() {
 		// Written out in full it is larger than it came. What cannot be read
 		// again must not be written.
 		return j.rejected(refuse("", writ.PayloadTooLarge, "a payload of at most 256 KiB and 20000 values, as it is written out in canonical form"), p)
@@ -221,7 +221,7 @@ func (j *judge) rejected(r *refusal, p writ.Proposal) Decision {
 				strictjson.Member{Name: "tool_name", Value: strictjson.Quote(p.ToolName)}).Raw()
 		}
 	}
-	if checkValue(value) != nil {
+	if len(value) > valueLimits.Bytes {
 		value = nil // written out in full it is larger than it came
 	}
 	return Decision{out.filled(), e, value}
@@ -379,13 +379,8 @@ func (j *judge) bound() *refusal {
 // claimed holds the payload to the context, after its provenance: a session or
 // task that is another's is a matter of policy.
 func (j *judge) claimed() *refusal {
-	for _, f := range j.t.all() {
-		if f.kind != kindObs {
-			continue
-		}
-		if _, r := j.cited(f.name); r != nil {
-			return r
-		}
+	if r := j.cites(j.t.all()); r != nil {
+		return r
 	}
 	for _, f := range [][2]string{{"session_id", j.c.Session}, {"task_id", j.c.Task}} {
 		if got, ok := j.texts[f[0]]; ok && got != f[1] {

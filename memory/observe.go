@@ -8,16 +8,6 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// binding is who an observation's words are, by the channel alone.
-type binding struct {
-	source  string
-	class   TrustClass
-	label   writ.Label
-	level   int
-	capture *Capture
-	text    string // what is kept in place of the span, "" for that
-}
-
 // classOf is the class a label proves.
 func classOf(l writ.Label) TrustClass {
 	switch l {
@@ -33,48 +23,50 @@ func classOf(l writ.Label) TrustClass {
 	return ClassAgentInference
 }
 
-// bind finds the channel of an observation: evidence Writ captured, what the
-// agent says its user said, or nothing but the agent's word.
-func (j *judge) bind(at, sourceRef string) (b binding, r *refusal) {
+// bind puts into an observation whose words it is, by the channel alone: of evidence
+// Writ captured, of what the agent says its user said, or by nothing but the agent's
+// word. text is what is kept in place of the span, "" for that.
+func (j *judge) bind(o *Observation, at, sourceRef string) (text string, r *refusal) {
 	for i := range j.c.Captured {
 		c := &j.c.Captured[i]
 		named := c.named(sourceRef)
 		switch {
 		case named && !c.Verbatim:
-			return b, refuse(at+"/raw_payload", writ.MemoryQuote, "a raw_payload that stands verbatim in the evidence it names: at least 8 bytes between words, or a whole leaf")
+			return "", refuse(at+"/raw_payload", writ.MemoryQuote, "a raw_payload that stands verbatim in the evidence it names: at least 8 bytes between words, or a whole leaf")
 		case named, sourceRef == "" && c.Verbatim:
-			b.source, b.class, b.label = c.Source, classOf(c.Label), c.Label
-			if c.Class != "" && j.c.Policy.level(c.Class, j.c.Mode) <= j.c.Policy.level(b.class, j.c.Mode) {
-				b.class = c.Class
+			o.Source, o.Class, o.Label = c.Source, classOf(c.Label), c.Label
+			if c.Class != "" && j.c.Policy.level(c.Class, j.c.Mode) <= j.c.Policy.level(o.Class, j.c.Mode) {
+				o.Class = c.Class
 			}
-			b.capture = c.kept(named)
-			b.text = RedactText(c.Text, j.c.Secrets)
-			return j.worth(b)
+			o.Evidence, o.Whole, o.Between, o.Offset = c.Evidence, c.Whole, c.Between, c.Offset
+			o.Type, o.Collection, o.Leaves, o.Order = c.Type, c.Collection, c.Leaves, c.Seen
+			j.e.Capture = c.kept(named)
+			return RedactText(c.Text, j.c.Secrets), j.worth(o)
 		}
 	}
 	if _, err := writ.ParseEvidenceID(sourceRef); err == nil {
-		return b, refuse(at+"/source_ref", writ.MemoryUnknown, "evidence of this session that holds raw_payload verbatim; memory_pending lists the newest")
+		return "", refuse(at+"/source_ref", writ.MemoryUnknown, "evidence of this session that holds raw_payload verbatim; memory_pending lists the newest")
 	}
-	b.class, b.label, b.source = ClassAgentInference, writ.Model, "agent:"+j.c.Principal
+	o.Class, o.Label, o.Source = ClassAgentInference, writ.Model, "agent:"+j.c.Principal
 	if sourceRef == "user" || strings.HasPrefix(sourceRef, "user:") {
-		b.class, b.source = ClassUserAttested, "attested:"+j.c.Principal
+		o.Class, o.Source = ClassUserAttested, "attested:"+j.c.Principal
 	}
-	return j.worth(b)
+	return "", j.worth(o)
 }
 
 // worth looks up the level: never more than the channel's class, and no more
 // than an operator registered for the source.
-func (j *judge) worth(b binding) (binding, *refusal) {
-	b.level = j.c.Policy.level(b.class, j.c.Mode)
-	if src := j.d.sources.get(b.source); src != nil {
+func (j *judge) worth(o *Observation) *refusal {
+	o.Level = j.c.Policy.level(o.Class, j.c.Mode)
+	if src := j.d.sources.get(o.Source); src != nil {
 		if src.Suspended {
-			return b, refuse("", writ.SourceSuspended, "a source that is not suspended")
+			return refuse("", writ.SourceSuspended, "a source that is not suspended")
 		}
-		if own := j.c.Policy.level(src.Class, j.c.Mode); own < b.level {
-			b.class, b.level = src.Class, own
+		if own := j.c.Policy.level(src.Class, j.c.Mode); own < o.Level {
+			o.Class, o.Level = src.Class, own
 		}
 	}
-	return b, nil
+	return nil
 }
 
 // observe records one observation whose payload stands at a pointer of the
@@ -87,20 +79,23 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 		}
 		return ob.ID, true, nil
 	}
-	b, r := j.bind(at, sourceRef)
+	o := &Observation{ID: j.d.mint("obs"), Client: client, Principal: j.c.Principal, Session: j.c.Session, Task: j.c.Task, RecordedAt: j.e.At,
+		EventTime: eventTime, Lineage: slices.Clone(lineage), Status: Ingested, Exposed: j.c.Exposed}
+	text, r := j.bind(o, at, sourceRef)
 	if r != nil {
 		return "", false, r
 	}
-	if j.t.name != ToolRemember && b.text != "" && b.text != raw && len(b.text) <= maxRaw {
+	captured := j.e.Capture
+	if j.t.name != ToolRemember && text != "" && text != raw && len(text) <= maxRaw {
 		// What was cut out of a sentence is kept with the rest of it.
-		b.capture.Offset = max(0, b.capture.Offset-max(0, strings.Index(b.text, raw)))
-		raw = b.text
-		j.amend(at, "raw_payload", raw)
+		o.Offset = max(0, o.Offset-max(0, strings.Index(text, raw)))
+		captured.Offset = o.Offset
+		j.amend(at, "raw_payload", text)
 		j.transform("raw_payload_widened", at+"/raw_payload")
 	}
 	switch {
 	case j.t.name == ToolRemember:
-	case b.capture == nil && b.class != ClassUserAttested && sourceRef == "" && len(lineage) == 0:
+	case captured == nil && o.Class != ClassUserAttested && sourceRef == "" && len(lineage) == 0:
 		need := "a raw_payload that stands verbatim in something Writ saw in this session (at least 8 bytes between words, or a whole leaf), a source_ref, or derived_from"
 		if j.c.Unlooked {
 			need += "; for its size not all of it was looked at: source_ref names a piece"
@@ -109,36 +104,27 @@ func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eve
 	}
 	for _, from := range lineage {
 		ob := j.d.observations.get(from)
-		b.level, b.label = min(b.level, ob.Level), min(b.label, ob.Label)
+		o.Level, o.Label = min(o.Level, ob.Level), min(o.Label, ob.Label)
 	}
 	if j.c.Screened == ScreenBlock {
 		return "", false, refuse(at, writ.ObservationScreened, "a content the screen does not block")
 	}
 	// What an operator imports is no flood: no channel of an agent binds that class.
-	if imported := b.capture != nil && b.capture.Class == ClassImport; !imported && !j.rateOK(b.source) {
+	if imported := captured != nil && captured.Class == ClassImport; !imported && !j.rateOK(o.Source) {
 		return "", false, refuse(at, writ.ObservationRate, "fewer observations of one source: at most "+count(j.c.Policy.Caps.ObservationsPerMinute)+" in a minute")
 	}
-	limit := j.now() + j.c.Policy.lead()
-	if eventTime > limit {
-		eventTime = limit
+	if limit := j.now() + j.c.Policy.lead(); eventTime > limit {
+		o.EventTime = limit
 		j.amend(at, "event_time", limit.String())
 		j.transform("event_time_clamped", at+"/event_time")
-	}
-	id = j.d.mint("obs")
-	o := &Observation{ID: id, Client: client, Source: b.source, Class: b.class, Level: b.level, Label: b.label,
-		Principal: j.c.Principal, Session: j.c.Session, Task: j.c.Task, RecordedAt: j.e.At, EventTime: eventTime,
-		Lineage: slices.Clone(lineage), Status: Ingested, Exposed: j.c.Exposed}
-	if b.capture != nil {
-		o.Evidence, o.Whole, o.Between, o.Offset, j.e.Capture = b.capture.Evidence, b.capture.Whole, b.capture.Between, b.capture.Offset, b.capture
-		o.Type, o.Collection, o.Leaves, o.Order = b.capture.Type, b.capture.Collection, b.capture.Leaves, b.capture.Seen
 	}
 	if j.c.Screened == ScreenQuarantine {
 		o.Status = Quarantined
 	}
 	// The texts stand where the payload has them, in the value to come.
 	j.d.add(Op{At: "/payload" + at, Observation: o})
-	j.d.effect("observation."+string(o.Status), id)
-	return id, false, nil
+	j.d.effect("observation."+string(o.Status), o.ID)
+	return o.ID, false, nil
 }
 
 // amend makes a text of an observation another, in the payload or in its member.
@@ -166,8 +152,7 @@ func (j *judge) told(at string, in *judge) (id string, again bool, r *refusal) {
 	if len(in.m["parsed_payload"]) > maxRaw {
 		return "", false, refuse(at+"/parsed_payload", writ.SchemaInvalid, "an object of at most 64 KiB")
 	}
-	lineage, r := in.cited("derived_from")
-	if r != nil {
+	if r := in.cites(observationFields); r != nil { // of a test's result
 		r.at = at + r.at
 		return "", false, r
 	}
@@ -175,7 +160,7 @@ func (j *judge) told(at string, in *judge) (id string, again bool, r *refusal) {
 	if !given {
 		when = j.now()
 	}
-	return j.observe(at, in.texts["observation_id"], in.texts["raw_payload"], in.texts["source_ref"], lineage, when)
+	return j.observe(at, in.texts["observation_id"], in.texts["raw_payload"], in.texts["source_ref"], in.lists["derived_from"], when)
 }
 
 func (j *judge) recordObservation() *refusal {

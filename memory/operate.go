@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"slices"
+
 	writ "github.com/writ-project/writ"
 )
 
@@ -181,11 +183,7 @@ func (j *judge) rule() *refusal {
 		by := j.e.decision()
 		j.d.add(Op{Edge: &Edge{ID: j.d.mint("edge"), Type: Supports, From: by, To: id, Level: j.c.Policy.level(ClassOperator, j.c.Mode), RecordedAt: j.e.At, Decision: by}})
 	} else {
-		for _, ed := range j.d.edgesAt(id) {
-			if ed.Type == Supports && ed.Active() {
-				j.d.add(Op{Close: &CloseOp{Edge: ed.ID, Resolution: ruling, By: j.e.decision()}})
-			}
-		}
+		j.d.close(slices.DeleteFunc(j.d.edgesAt(id), func(ed *Edge) bool { return ed.Type != Supports }), ruling)
 	}
 	j.d.effect("proposition.ruled", id)
 	return nil

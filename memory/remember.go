@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,35 +36,33 @@ func About(about string) (subject, predicate string, himself bool) {
 // it is said what it is about, the claim is filed.
 func (j *judge) remember() *refusal {
 	raw, value, source := j.texts["text"], strictjson.Quote(j.texts["text"]), ""
+	sets := map[string][]byte{} // what only Writ sets
 	if len(j.c.Captured) > 0 {
 		c := &j.c.Captured[0]
 		raw, value, source = RedactText(c.Text, j.c.Secrets), Redact(c.Value, j.c.Secrets), c.Source
 		if raw == "" || len(raw) > maxRaw || strictjson.Check(value, payloadLimits) != nil {
 			return refuse("", writ.MemoryMissing, "evidence that can be kept")
 		}
-		if r := j.sets("raw_payload", strictjson.Quote(raw)); r != nil {
-			return r
-		}
-	} else if _, given := j.m["raw_payload"]; given {
-		return j.onlyFields()
+		sets["raw_payload"] = strictjson.Quote(raw)
 	}
-	if r := j.sets("value", value); r != nil {
-		return r
-	}
+	sets["value"] = value
 	subject, predicate, himself := About(j.texts["about"])
-	if subject != "" {
-		name := subject
-		if himself {
-			name = "user"
+	name := subject
+	if himself {
+		name = "user"
+	}
+	if name != "" {
+		sets["name"] = strictjson.Quote(name)
+	}
+	for _, f := range []string{"raw_payload", "value", "name"} {
+		// Where it is there, the record of a decision is read again, and it must be the same.
+		if had, given := j.m[f]; given && string(had) != string(sets[f]) {
+			return refuse("", writ.SchemaUnknownField, j.t.fieldsInstead(""))
 		}
-		if r := j.sets("name", strictjson.Quote(name)); r != nil {
-			return r
-		}
-		if normName(name) == "" {
-			return refuse("/about", writ.SchemaInvalid, "a name with a letter or digit")
-		}
-	} else if _, given := j.m["name"]; given {
-		return j.onlyFields()
+	}
+	maps.Copy(j.m, sets)
+	if name != "" && normName(name) == "" {
+		return refuse("/about", writ.SchemaInvalid, "a name with a letter or digit")
 	}
 	obs, _, r := j.observe("", "remember/"+j.e.decision(), raw, "", nil, j.now())
 	if r != nil {
@@ -76,55 +75,36 @@ func (j *judge) remember() *refusal {
 		j.kept.Why = "it is your note: nothing that was looked at says so, and for its size not all that this session saw was"
 	}
 	replaced, replacing := j.d.propositions.get(j.texts["replaces"]), j.texts["replaces"] != ""
-	if subject == "" && replaced != nil && replaced.Subject != "" {
-		return j.replace(nil, replaced, obs, string(value)) // about what that is about
-	}
-	if subject == "" {
-		if replacing {
-			j.advise("replaces.nothing", "")
-			j.kept.Why += "; " + cannotReplace
+	p := j.claim(nil)
+	switch {
+	case subject != "":
+		en, r := j.meant(subject, himself, obs)
+		if r != nil {
+			return r
 		}
-		return nil
-	}
-	en, r := j.meant(subject, himself, obs)
-	if r != nil {
-		return r
-	}
-	p := j.claim([]string{en})
-	p.Subject, p.Predicate, p.Text, p.Literal = en, cmp.Or(predicate, noteForm), j.texts["text"], string(value)
-	p.Predicate = cmp.Or(j.d.aliases.of(predicateKey(p.Predicate)), p.Predicate)
-	if replaced != nil && j.d.resolve(replaced.Subject) != en {
+		p.Subject, p.About, p.Predicate = en, []string{en}, cmp.Or(predicate, noteForm)
+		p.Predicate = cmp.Or(j.d.aliases.of(predicateKey(p.Predicate)), p.Predicate)
+		if replaced != nil && j.d.resolve(replaced.Subject) != en {
+			replaced = nil
+		}
+	case replaced != nil && replaced.Subject != "": // about what that is about
+		p.Subject, p.About, p.Predicate = j.d.resolve(replaced.Subject), slices.Clone(replaced.About), noteForm
+	default:
 		replaced = nil
 	}
 	if replacing && replaced == nil {
 		j.advise("replaces.nothing", "")
-		j.kept.Why += "; " + cannotReplace
+		j.kept.Why += "; it replaces nothing: replaces takes the id of a fact about the same"
 	}
-	return j.replace(p, replaced, obs, string(value))
-}
-
-// sets puts in what only Writ sets. Where it is there, the record of a decision is
-// read again, and it must be the same.
-func (j *judge) sets(name string, v []byte) *refusal {
-	if had, given := j.m[name]; given && string(had) != string(v) {
-		return j.onlyFields()
+	if p.Subject == "" {
+		return nil
 	}
-	j.set(name, v)
-	return nil
+	p.Text, p.Literal = j.texts["text"], string(value)
+	return j.replace(p, replaced, obs)
 }
-
-func (j *judge) onlyFields() *refusal {
-	return refuse("", writ.SchemaUnknownField, j.t.fieldsInstead(""))
-}
-
-const cannotReplace = "it replaces nothing: replaces takes the id of a fact about the same"
 
 // replace files a claim, in the place of another where there is one.
-func (j *judge) replace(p, old *Proposition, obs, value string) *refusal {
-	if p == nil {
-		p = j.claim(slices.Clone(old.About))
-		p.Subject, p.Text, p.Literal, p.Predicate = j.d.resolve(old.Subject), j.texts["text"], value, noteForm
-	}
+func (j *judge) replace(p, old *Proposition, obs string) *refusal {
 	if old != nil && old.Predicate != noteForm && old.Slot != "" {
 		p.Predicate, p.Slot, p.Quals = old.Predicate, old.Slot, old.Quals // what corrects an answer answers the same question
 	}
@@ -174,8 +154,8 @@ func (j *judge) meant(name string, himself bool, obs string) (string, *refusal) 
 			return same[0], nil
 		}
 	}
-	if w := j.task(); w.Entities >= int(j.c.Policy.Caps.EntitiesPerTask) {
-		return "", refuse("", writ.EntitySpawnCap, "a task names at most "+count(j.c.Policy.Caps.EntitiesPerTask)+" things; use those that are there")
+	if r := j.crowded(); r != nil {
+		return "", r
 	}
 	typ := thingType
 	if himself {

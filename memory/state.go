@@ -165,10 +165,8 @@ func (s *State) Prepare(e *Event, value []byte) (commit func(), err error) {
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	if value != nil {
-		if err := checkValue(value); err != nil {
-			return nil, err
-		}
+	if len(value) > valueLimits.Bytes { // what was rejected may have been anything else
+		return nil, errors.New("memory: a value is too large")
 	}
 	d := s.draft()
 	if err := d.put(e, value); err != nil {

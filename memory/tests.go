@@ -10,10 +10,6 @@ import (
 
 // proposeTest is propose_test.
 func (j *judge) proposeTest() *refusal {
-	reasons, r := j.cited("rationale_observation_ids")
-	if r != nil {
-		return r
-	}
 	ids := j.lists["proposition_ids"]
 	for i, id := range ids {
 		at := strictjson.Pointer([]string{"proposition_ids", strconv.Itoa(i)})
@@ -44,7 +40,7 @@ func (j *judge) proposeTest() *refusal {
 		return refuse("", writ.TestSpawnCap, "a task has at most "+count(p.Caps.OpenTestsPerTask)+" open tests; report how one of them ended")
 	}
 	id := j.d.mint("test")
-	j.d.add(Op{Test: &Test{ID: id, Propositions: ids, Kind: TestKind(j.texts["kind"]), Outcomes: predicted, Status: TestProposed, Rationale: reasons,
+	j.d.add(Op{Test: &Test{ID: id, Propositions: ids, Kind: TestKind(j.texts["kind"]), Outcomes: predicted, Status: TestProposed, Rationale: j.lists["rationale_observation_ids"],
 		Session: j.c.Session, Task: j.c.Task, CreatedAt: j.e.At, ExpiresAt: j.e.At + Instant(int64(p.Caps.TestHours)/1000)}})
 	j.d.effect("test.proposed", id)
 	return nil
