@@ -61,20 +61,14 @@ func textOf(raw []byte) string {
 	return t
 }
 
-// madeBy reports whether an id is one this event can give.
-func madeBy(e *Event, prefix, id string) bool {
-	p, n, _, ok := splitID(id)
-	return ok && p == prefix && n == e.N
-}
-
-// made puts a new row into a draft, and reports whether it is one of this event's.
-func made[T any](s *State, t *table[T], e *Event, prefix, id string, row *T) bool {
-	if t.get(id) != nil || !madeBy(e, prefix, id) {
-		return false
+// made puts a new row into a draft, if it is one of this event's.
+func made[T any](s *State, t *table[T], e *Event, prefix, id string, row *T) error {
+	if p, n, _, ok := splitID(id); !ok || p != prefix || n != e.N || t.get(id) != nil {
+		return errFit
 	}
 	t.put(id, row)
 	s.fresh = append(s.fresh, row)
-	return true
+	return nil
 }
 
 // do applies one operation to a draft.
@@ -86,15 +80,13 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 	case o.Entity != nil:
 		en := copied(o.Entity)
 		s.name(&en.Names[0], e, strictjson.Get(at, "name"))
-		if !made(s, &s.entities, e, "ent", en.ID, en) {
-			return errFit
-		}
 		if en.Principal != "" {
 			s.persons.set(en.Principal, en.ID)
 		}
 		if e.Session != "" {
 			s.workspace(e).Entities++
 		}
+		return made(s, &s.entities, e, "ent", en.ID, en)
 	case o.Alias != nil:
 		n := Name{Observation: o.Alias.Observation, Beside: o.Alias.Beside}
 		s.name(&n, e, at)
@@ -104,17 +96,12 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 			}
 		})
 	case o.Same != nil:
-		for _, p := range [][2]string{{o.Same.A, o.Same.B}, {o.Same.B, o.Same.A}} {
-			en := s.entities.edit(p[0])
-			if en == nil {
-				return errFit
-			}
-			en.PossibleSames = append(en.PossibleSames, PossibleSame{p[1], o.Same.Similarity})
+		same := func(a, b string) error {
+			return change(&s.entities, []string{a}, func(en *Entity) { en.PossibleSames = append(en.PossibleSames, PossibleSame{b, o.Same.Similarity}) })
 		}
+		return cmp.Or(same(o.Same.A, o.Same.B), same(o.Same.B, o.Same.A))
 	case o.Slot != nil:
-		if !made(s, &s.slots, e, "slot", o.Slot.ID, copied(o.Slot)) {
-			return errFit
-		}
+		return made(s, &s.slots, e, "slot", o.Slot.ID, copied(o.Slot))
 	case o.Proposition != nil:
 		return s.doProposition(e, copied(o.Proposition), at)
 	case o.Edge != nil:
@@ -126,19 +113,18 @@ func (s *State) do(e *Event, o *Op, value []byte) error {
 		}
 		ed.Resolution, ed.ResolvedBy, ed.ClosedAt = o.Close.Resolution, o.Close.By, e.At
 	case o.Test != nil:
-		if !made(s, &s.tests, e, "test", o.Test.ID, copied(o.Test)) || !s.propositions.has(o.Test.Propositions) {
+		if !s.propositions.has(o.Test.Propositions) {
 			return errFit
 		}
-		return change(&s.workspaces, []string{join(o.Test.Session, o.Test.Task)}, func(w *Workspace) { w.OpenTests++ })
+		return cmp.Or(made(s, &s.tests, e, "test", o.Test.ID, copied(o.Test)),
+			change(&s.workspaces, []string{join(o.Test.Session, o.Test.Task)}, func(w *Workspace) { w.OpenTests++ }))
 	case o.EndTest != nil:
 		return s.endTest(o.EndTest)
 	case o.Consolidate != nil:
 		return change(&s.workspaces, []string{join(o.Consolidate.Session, o.Consolidate.Task)}, func(w *Workspace) { w.LastConsolidation = e.N })
 	case o.Episode != nil:
-		if !made(s, &s.episodes, e, "epi", o.Episode.ID, copied(o.Episode)) {
-			return errFit
-		}
-		return change(&s.workspaces, []string{join(o.Episode.Session, o.Episode.Task)}, func(w *Workspace) { w.Episode = o.Episode.ID })
+		return cmp.Or(made(s, &s.episodes, e, "epi", o.Episode.ID, copied(o.Episode)),
+			change(&s.workspaces, []string{join(o.Episode.Session, o.Episode.Task)}, func(w *Workspace) { w.Episode = o.Episode.ID }))
 	case o.Source != nil:
 		s.sources.put(o.Source.ID, copied(o.Source))
 	case o.Predicate != nil:
@@ -163,7 +149,7 @@ func (s *State) name(n *Name, e *Event, raw []byte) {
 
 func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 	key := clientKey(o.Principal, o.Session, o.Client)
-	if !made(s, &s.observations, e, "obs", o.ID, o) || s.clients.get(key) != nil {
+	if s.clients.get(key) != nil {
 		return errFit
 	}
 	for _, name := range []string{"raw_payload", "summary_text", "text"} {
@@ -192,14 +178,14 @@ func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 		w.Observations++
 		w.LastObservation = e.N
 	}
-	return nil
+	return made(s, &s.observations, e, "obs", o.ID, o)
 }
 
 // clientKey is what a caller's own id of an observation is unique in.
 func clientKey(principal, session, client string) string { return join(principal, session, client) }
 
 func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
-	if !made(s, &s.propositions, e, "prop", p.ID, p) || len(p.About) == 0 || !s.entities.has(p.About) {
+	if len(p.About) == 0 || !s.entities.has(p.About) {
 		return errFit
 	}
 	p.Text = textOf(strictjson.Get(at, "text"))
@@ -220,7 +206,7 @@ func (s *State) doProposition(e *Event, p *Proposition, at []byte) error {
 	if e.Session != "" {
 		s.workspace(e).Propositions++
 	}
-	return nil
+	return made(s, &s.propositions, e, "prop", p.ID, p)
 }
 
 // qualified is the qualifiers of a claim, "" where they say nothing.
@@ -254,11 +240,8 @@ func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
 	if ed.From == ed.Decision {
 		ed.Order = s.seen
 	}
-	if !made(s, &s.edges, e, "edge", ed.ID, ed) {
-		return errFit
-	}
 	s.links.set(join(string(ed.Type), ed.From, ed.To), ed.ID)
-	return nil
+	return made(s, &s.edges, e, "edge", ed.ID, ed)
 }
 
 // edgesAt are the edges at a proposition, a draft's own among them.

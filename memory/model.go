@@ -166,16 +166,12 @@ type Proposition struct {
 	Quals   string `json:"quals,omitempty"`   // erasable, canonical JSON
 }
 
-// PropositionClass says what kind of claim it is.
+// PropositionClass says what kind of claim it is: one of the words of
+// propose_proposition.
 type PropositionClass string
 
-// The classes of claims.
-const (
-	Descriptive PropositionClass = "descriptive"
-	Predictive  PropositionClass = "predictive"
-	Causal      PropositionClass = "causal"
-	Procedural  PropositionClass = "procedural"
-)
+// Descriptive is the class where none is given.
+const Descriptive PropositionClass = "descriptive"
 
 // Slot is one question that propositions answer: subject, predicate and
 // qualifiers.

@@ -30,11 +30,10 @@ type Manifest struct {
 
 const exportKind = "memory.export"
 
-// exportRow is one line after the manifest.
-type exportRow struct {
-	Table string          `json:"table"`
-	Key   string          `json:"key,omitempty"`
-	Row   json.RawMessage `json:"row"`
+// tableOf is the table of one line after the manifest.
+func tableOf(row []byte) string {
+	t, _ := strictjson.Text(strictjson.Get(row, "table"))
+	return t
 }
 
 // Export writes a state with its manifest.
@@ -46,11 +45,7 @@ func Export(w io.Writer, s *memory.State) (*Manifest, error) {
 	m := &Manifest{V: 1, Kind: exportKind, Namespace: s.Namespace(), Head: s.Head(), Policy: s.PolicyHash(), Mode: s.Mode(),
 		Tables: map[string]int{}, SHA256: audit.Sum(rows.Bytes()).String()}
 	for line := range bytes.Lines(rows.Bytes()) {
-		var r exportRow
-		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, fmt.Errorf("memory: export: %w", err)
-		}
-		m.Tables[r.Table]++
+		m.Tables[tableOf(line)]++
 		m.Rows++
 	}
 	first, err := m.line()
@@ -105,17 +100,20 @@ func (p *importer) importExport(b []byte) {
 	line, tables := 1, map[string]int{}
 	for raw := range bytes.Lines(rest) {
 		line++
-		var r exportRow
-		if strictjson.Check(raw, rowLimits) != nil || json.Unmarshal(raw, &r) != nil {
+		if strictjson.Check(raw, rowLimits) != nil {
 			p.fault(line, "not a row of an export")
 			return
 		}
-		tables[r.Table]++
-		if r.Table != "observation" {
+		table := tableOf(raw)
+		if tables[table]++; table != "observation" {
 			continue
 		}
-		var o memory.Observation
-		if err := json.Unmarshal(r.Row, &o); err != nil || o.ID != r.Key {
+		var r struct {
+			Key string             `json:"key"`
+			Row memory.Observation `json:"row"`
+		}
+		o := &r.Row
+		if err := json.Unmarshal(raw, &r); err != nil || o.ID != r.Key {
 			p.fault(line, "not an observation")
 			return
 		}

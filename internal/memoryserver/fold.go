@@ -26,10 +26,7 @@ type Fold struct {
 	state  *memory.State
 	policy map[string]*memory.Policy
 
-	// missing are records whose text is gone and whose erasure is still to
-	// come in the log. In between the state lacks what was decided on, where one of
-	// them changed something.
-	missing map[uint64]missing
+	missing missing         // in between the state lacks what was decided on
 	kept    map[uint64]bool // records whose text is there
 
 	// Rechecked counts the events that were decided again; Unchecked are those
@@ -39,10 +36,25 @@ type Fold struct {
 	Unfinished []uint64
 }
 
-type missing struct {
+// missing are records whose text is gone and whose erasure is still to come in the log.
+type missing map[uint64]lost
+
+type lost struct {
 	changed bool // something of the state
 	session string
 	index   int64
+}
+
+// after takes in a record, and what its event erases out.
+func (m missing) after(rec *audit.Record, it *audit.Item, e *memory.Event) {
+	_, committed := rec.Commitment(valueProposal)
+	if _, there := it.Value(valueProposal); committed && !there {
+		m[e.N] = lost{len(e.Ops) > 0, rec.Session, it.Index}
+	}
+	erased, _ := e.Erased()
+	for _, n := range erased {
+		delete(m, n)
+	}
 }
 
 type blobs interface {
@@ -51,7 +63,7 @@ type blobs interface {
 
 // NewFold folds with the policies a store holds.
 func NewFold(b blobs) *Fold {
-	return &Fold{blobs: b, state: memory.New(), policy: map[string]*memory.Policy{}, missing: map[uint64]missing{}, kept: map[uint64]bool{}}
+	return &Fold{blobs: b, state: memory.New(), policy: map[string]*memory.Policy{}, missing: missing{}, kept: map[uint64]bool{}}
 }
 
 // State is what the records so far come to. It must not be changed.
@@ -92,13 +104,7 @@ func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) erro
 	if err != nil {
 		return fmt.Errorf("%w: n %d: %w", ErrReplay, rec.N, err)
 	}
-	_, committed := rec.Commitment(valueProposal)
-	if committed && value == nil {
-		f.missing[e.N] = missing{len(e.Ops) > 0, rec.Session, it.Index}
-	}
-	for _, n := range erased {
-		delete(f.missing, n)
-	}
+	f.missing.after(rec, it, e)
 	if checked {
 		f.Rechecked++
 	} else {

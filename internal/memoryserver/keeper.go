@@ -72,10 +72,9 @@ type Keeper struct {
 
 	writing sync.Mutex // is held while a snapshot is written
 
-	mu    sync.Mutex // guards what follows
-	state *memory.State
-	// missing are records of the state whose text is gone and no erasure took.
-	missing map[uint64]bool
+	mu      sync.Mutex // guards what follows
+	state   *memory.State
+	missing missing
 	// kept is the record at which the newest snapshot stands, leaf the hash of the
 	// newest record of the state.
 	kept uint64
@@ -146,7 +145,7 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("memory: record %s/%d: %w", k.log, it.N, err)
 		}
-		lacks(k.missing, rec, &it, e)
+		k.missing.after(rec, &it, e)
 		if k.applied(e, it.Leaf); erases(e) && k.drop(k.log) != nil {
 			return errors.New("memory: a snapshot with an erased text cannot be removed")
 		}
@@ -155,18 +154,6 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 		return &audit.AlteredError{Session: k.log, N: n, Fault: audit.ValueMissing}
 	}
 	return nil
-}
-
-// lacks keeps in missing the records whose text is gone, until the erasure that
-// took it comes.
-func lacks(missing map[uint64]bool, rec *audit.Record, it *audit.Item, e *memory.Event) {
-	if _, committed := rec.Commitment(valueProposal); committed && len(it.Values) == 0 {
-		missing[e.N] = true
-	}
-	erased, _ := e.Erased()
-	for _, n := range erased {
-		delete(missing, n)
-	}
 }
 
 // EventOf reads a record of a namespace, its event, and its value where it was not erased.

@@ -169,13 +169,13 @@ func (s *Fact) rank(u *Unit) int {
 		if u.Record {
 			said = recordWords(u.Text)
 		}
-		has := words.FormsOf(said)
-		for _, w := range s.exact {
-			if !has.HasExactly(w) {
+		if len(s.exact) > 0 {
+			ws := words.Of(said)
+			if slices.ContainsFunc(s.exact, func(w string) bool { return !slices.Contains(ws, w) }) {
 				return 0
 			}
 		}
-		n := 0
+		has, n := words.FormsOf(said), 0
 		for _, w := range s.content {
 			if has.Has(w) {
 				n++

@@ -166,16 +166,15 @@ func Content(text string) []string {
 // Forms is what the words of a text can be found by: each as it is written, and
 // what its forms have in common in the text's language and in English.
 type Forms struct {
-	in           language
-	has, written map[string]bool
+	in  language
+	has map[string]bool
 }
 
 // FormsOf returns the forms of a text.
 func FormsOf(text string) Forms {
 	ws := Of(text)
-	f := Forms{languageOf(ws), map[string]bool{}, map[string]bool{}}
+	f := Forms{languageOf(ws), map[string]bool{}}
 	for _, w := range ws {
-		f.written[w] = true
 		f.has[w], f.has[f.in.stem(w)] = true, true
 		if f.in != 0 {
 			f.has[language(0).stem(w)] = true
@@ -188,9 +187,6 @@ func FormsOf(text string) Forms {
 func (f Forms) Has(word string) bool {
 	return f.has[word] || f.has[f.in.stem(word)] || f.in != 0 && f.has[language(0).stem(word)]
 }
-
-// HasExactly reports whether a word, as Of returns it, is in the text as it is.
-func (f Forms) HasExactly(word string) bool { return f.written[word] }
 
 // Stem is what the forms of a word, as Of returns it, have in common in English.
 func Stem(word string) string { return language(0).stem(word) }
