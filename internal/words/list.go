@@ -42,33 +42,18 @@ func (l *list) add(p post) {
 }
 
 // take puts the texts of another list behind the others, but for those that are
-// gone: all behind one are a place nearer. What is as far from the one before as it
-// was is taken as it is.
+// gone: all behind one are a place nearer.
 func (l *list) take(o list, gone []uint32, buf []post) {
-	nearer, place := uint32(0), uint32(0)
-	same := func(upTo uint32) bool {
-		return l.last+nearer == place && (len(gone) == 0 || upTo < gone[0])
-	}
-	for len(o.data) > 0 {
-		posts, rest, end, texts := buf, []byte(nil), o.last, o.texts
-		if !same(end) {
-			posts, rest = decode(buf, o.data, place)
-			end, texts = posts[len(posts)-1].place, uint32(len(posts))
-		}
-		if same(end) {
-			l.data = append(l.data, o.data[:len(o.data)-len(rest)]...)
-			l.texts, l.last = l.texts+texts, end-nearer
-		} else {
-			for _, p := range posts {
-				for len(gone) > 0 && gone[0] < p.place {
-					gone, nearer = gone[1:], nearer+1
-				}
-				if len(gone) == 0 || gone[0] != p.place {
-					l.add(post{p.place - nearer, p.freq})
-				}
+	nearer := uint32(0)
+	for posts := range o.posts(buf) {
+		for _, p := range posts {
+			for len(gone) > 0 && gone[0] < p.place {
+				gone, nearer = gone[1:], nearer+1
+			}
+			if len(gone) == 0 || gone[0] != p.place {
+				l.add(post{p.place - nearer, p.freq})
 			}
 		}
-		o.data, o.texts, place = rest, o.texts-texts, end
 	}
 }
 
