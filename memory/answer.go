@@ -16,11 +16,7 @@ func (g *recalling) ordered() (out []Item) {
 	}
 	var first []Item
 	for _, it := range g.items {
-		by := it.after
-		for n := 0; by != "" && !at[by] && n < mostListed; n++ { // what took the place of that
-			by = g.r.State.standing(by, g.t).ReplacedBy
-		}
-		if at[by] && by != it.ID {
+		if by := g.current(it.after, at); at[by] && by != it.ID {
 			behind[by] = append(behind[by], it)
 		} else {
 			first = append(first, it)

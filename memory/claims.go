@@ -200,9 +200,8 @@ func root(w string) string {
 func (j *judge) propose() *refusal {
 	obs := j.lists["observation_ids"]
 	for i, id := range j.lists["about"] {
-		en := j.d.entities.get(id)
-		if en == nil || en.Gone {
-			return refuse(strictjson.Pointer([]string{"about", strconv.Itoa(i)}), writ.MemoryTarget, "an entity that exists")
+		if r := j.exists(strictjson.Pointer([]string{"about", strconv.Itoa(i)}), id); r != nil {
+			return r
 		}
 	}
 	p := j.claim(j.lists["about"])
@@ -227,7 +226,8 @@ func (j *judge) propose() *refusal {
 		j.m = map[string][]byte{"proposition_id": strictjson.Quote(id), "observation_ids": array(ids)}
 		j.t = &tool{name: ToolAttachSupport}
 		j.e.Tool = ToolAttachSupport
-		return j.attachTo(id, obs)
+		j.attachTo([]string{id}, obs)
+		return nil
 	}
 	if j.d.standing(id, 0).Level == 0 {
 		j.advise("proposition.not_borne_out", id)
@@ -292,9 +292,8 @@ func (j *judge) form(p *Proposition) (literal, quals string, r *refusal) {
 		j.transform("predicate_alias", "/structured_form/predicate")
 		p.Predicate = registered
 	}
-	en := j.d.entities.get(p.Subject)
-	if en == nil || en.Gone {
-		return "", "", refuse("/structured_form/subject", writ.MemoryTarget, "an entity that exists")
+	if r := j.exists("/structured_form/subject", p.Subject); r != nil {
+		return "", "", r
 	}
 	p.Subject = j.d.resolve(p.Subject)
 	object := strictjson.Get(raw, "object")
@@ -309,73 +308,53 @@ func (j *judge) form(p *Proposition) (literal, quals string, r *refusal) {
 	return literal, qualified(strictjson.Get(raw, "qualifiers")), nil
 }
 
-// attach is attach_support.
+// attach is attach_support, and attach_contradiction: what speaks against a claim is
+// another value of its question, and each observation is evidence of that.
 func (j *judge) attach() *refusal {
-	obs, id, r := j.attaching()
-	if r != nil {
-		return r
-	}
-	return j.attachTo(id, obs)
-}
-
-// attaching reads what attach_support and attach_contradiction take.
-func (j *judge) attaching() (obs []string, id string, r *refusal) {
-	obs, id = j.lists["observation_ids"], j.texts["proposition_id"]
-	switch pr := j.d.propositions.get(id); {
+	obs, id := j.lists["observation_ids"], j.texts["proposition_id"]
+	pr := j.d.propositions.get(id)
+	switch {
 	case pr == nil:
-		return nil, "", refuse("/proposition_id", writ.MemoryTarget, "a proposition that exists")
+		return refuse("/proposition_id", writ.MemoryTarget, "a proposition that exists")
 	case pr.Gone:
-		return nil, "", refuse("/proposition_id", writ.PropositionClosed, "a proposition that was not erased; propose the claim anew")
+		return refuse("/proposition_id", writ.PropositionClosed, "a proposition that was not erased; propose the claim anew")
 	}
 	if quote, given := j.texts["quote"]; given {
 		for _, o := range obs {
 			if !contains(j.d.observations.get(o).Raw, quote) {
-				return nil, "", refuse("/quote", writ.MemoryQuote, "words that stand verbatim in each of the observations")
+				return refuse("/quote", writ.MemoryQuote, "words that stand verbatim in each of the observations")
 			}
 		}
 	}
-	return obs, id, nil
-}
-
-func (j *judge) attachTo(id string, obs []string) *refusal {
-	_, quoted := j.texts["quote"]
-	if !j.d.attach(id, obs, "/payload", quoted) {
-		j.noValue = true
-		j.d.effect("evidence.already_attached", id)
+	if j.t.name == ToolAttachSupport {
+		j.attachTo([]string{id}, obs)
 		return nil
 	}
-	j.d.effect("evidence.attached", id)
-	return nil
-}
-
-// contradict is attach_contradiction: what speaks against a claim is another
-// value of its question, and each observation is evidence of that.
-func (j *judge) contradict() *refusal {
-	obs, id, r := j.attaching()
-	if r != nil {
-		return r
-	}
-	pr := j.d.propositions.get(id)
-	rivals := make([]string, len(obs))
+	rivals, each := make([]string, len(obs)), make([][]string, len(obs))
 	for i, o := range obs {
 		if rivals[i] = j.d.rivalIn(j.d.observations.get(o), pr); rivals[i] == "" {
 			return refuse(strictjson.Pointer([]string{"observation_ids", strconv.Itoa(i)}), writ.MemoryUnborne,
 				"an observation that bears out another value of the same subject and predicate; propose that value first, with structured_form")
 		}
+		each[i] = []string{o}
 	}
+	j.attachTo(rivals, each...)
+	return nil
+}
+
+// attachTo links to each claim its observations, and says to which any is new.
+func (j *judge) attachTo(claims []string, obs ...[]string) {
 	_, quoted := j.texts["quote"]
 	fresh := false
-	for i, o := range obs {
-		if j.d.attach(rivals[i], []string{o}, "/payload", quoted) {
+	for i, id := range claims {
+		if j.d.attach(id, obs[i], "/payload", quoted) {
 			fresh = true
-			j.d.effect("evidence.attached", rivals[i])
+			j.d.effect("evidence.attached", id)
 		}
 	}
-	if !fresh {
-		j.noValue = true
-		j.d.effect("evidence.already_attached", rivals[0])
+	if j.noValue = !fresh; !fresh {
+		j.d.effect("evidence.already_attached", claims[0])
 	}
-	return nil
 }
 
 // rivalIn is the claim of another value of the same question that an observation

@@ -25,11 +25,10 @@ const maxNames = 100
 func (j *judge) entity() *refusal {
 	obs, name, typ := j.lists["observation_ids"], j.texts["name"], j.texts["entity_type"]
 	if id, given := j.texts["entity_id"]; given {
-		en := j.d.entities.get(id)
-		if en == nil || en.Gone {
-			return refuse("/entity_id", writ.MemoryTarget, "an entity that exists")
+		if r := j.exists("/entity_id", id); r != nil {
+			return r
 		}
-		if en.Type != typ {
+		if j.d.entities.get(id).Type != typ {
 			return refuse("/entity_type", writ.SchemaInvalid, "the type of the entity")
 		}
 		return j.link(j.d.resolve(id), obs)
@@ -88,6 +87,14 @@ func (j *judge) entity() *refusal {
 		j.d.effect("entity.possible_same_as", s.Entity)
 	}
 	j.aliases(id, obs)
+	return nil
+}
+
+// exists refuses an entity that is not there or has no name left.
+func (j *judge) exists(at, id string) *refusal {
+	if en := j.d.entities.get(id); en == nil || en.Gone {
+		return refuse(at, writ.MemoryTarget, "an entity that exists")
+	}
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (g *recalling) quote(id string, limit int, found bool) bool {
 	}
 	it := Item{ID: id, Observation: id, Trust: trustOf(o), From: g.fromOf(o), On: o.RecordedAt.String()[:10], rank: slices.Index(quoteKinds, kindOf(o))}
 	g.bind(&it, o, on)
-	switch by := g.current(it.after); {
+	switch by := g.current(it.after, nil); {
 	case it.Trust != Replaced:
 	case !g.ask.All && !found:
 		g.at[id], g.over[id] = false, true // its own words may be found yet
@@ -82,9 +82,10 @@ func (g *recalling) quote(id string, limit int, found bool) bool {
 	return true
 }
 
-// current is what stands in the place of what took another's.
-func (g *recalling) current(by string) string {
-	for range mostListed {
+// current is what stands in the place of what took another's, or the first of those in
+// between that is given.
+func (g *recalling) current(by string, given map[string]bool) string {
+	for n := 0; by != "" && !given[by] && n < mostListed; n++ {
 		next := g.r.State.standing(by, g.t).ReplacedBy
 		if next == "" {
 			break
@@ -210,13 +211,7 @@ func (g *recalling) answers(it *Item, p *Proposition, o *Observation) {
 	}
 	it.About = en.Names[0].Text
 	if en.Principal != "" {
-		it.About = "user"
-		switch {
-		case g.r.Operator:
-			it.About = en.Principal
-		case en.Principal != g.r.Principal:
-			it.About = "another user"
-		}
+		it.About = g.r.person(en.Principal, en.Principal)
 	}
 	v, ok := s.valueOf(p)
 	if p.Predicate != noteForm {
@@ -330,17 +325,22 @@ func (g *recalling) claim(id string, limit int) bool {
 	return given
 }
 
+// person is what a person is called: for an operator by a name.
+func (r *Reader) person(principal, name string) string {
+	switch {
+	case r.Operator:
+		return name
+	case principal != r.Principal:
+		return "another user"
+	}
+	return "user"
+}
+
 // fromOf is who said a quote, in a word.
 func (g *recalling) fromOf(o *Observation) string {
 	switch o.Class {
 	case ClassDirectUser:
-		switch {
-		case g.r.Operator:
-			return o.Source
-		case o.Principal != g.r.Principal:
-			return "another user"
-		}
-		return "user"
+		return g.r.person(o.Principal, o.Source)
 	case ClassAgentInference:
 		switch {
 		case o.Principal == g.r.Principal:

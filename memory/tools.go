@@ -129,7 +129,7 @@ var tools = []tool{
 		{name: "about", kind: kindIDs, enum: []string{"ent"}, required: true, min: 1, max: 10},
 	}, (*judge).propose},
 	{ToolAttachSupport, "Attach observations that bear a claim out.", attachFields, (*judge).attach},
-	{ToolAttachContra, "Attach observations of another value of the same question, proposed before.", attachFields, (*judge).contradict},
+	{ToolAttachContra, "Attach observations of another value of the same question, proposed before.", attachFields, (*judge).attach},
 	{ToolProposeTest, "Note an action that would tell claims apart; run it yourself.", []field{
 		{name: "proposition_ids", kind: kindIDs, enum: []string{"prop"}, required: true, min: 1, max: 5},
 		{name: "kind", kind: kindWord, enum: []string{"query_alternate_source", "ask_user", "authoritative_fetch", "second_measure", "wait_for_sample"}, required: true},
