@@ -486,7 +486,7 @@ var doors = []door{
 	// that is not in use.
 	{"audit", "Store", "Append", []string{"internal/gateway.register", "internal/gateway.sessions.append", "internal/gateway.places.append", "internal/gateway.lastBehind",
 		// A namespace of the memory is a sequence of its own, with one writer.
-		"internal/memoryserver.Keeper.write", "internal/memoryserver.Keeper.begin",
+		"internal/memoryserver.Keeper.append",
 		"internal/store/sqlite.Store.accept",                 // what happened to the log itself
 		"internal/storetest/mapstore.Store.AppendUnsynced"}}, // a map has no disk to wait for
 	{"audit", "Store", "AppendUnsynced", []string{"internal/gateway.sessions.append"}},

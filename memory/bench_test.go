@@ -152,8 +152,8 @@ func BenchmarkQuestion(b *testing.B) {
 			{"explain", func() int { x, _ := r.Explain(prop); return len(x.Values) }},
 			{"answer", func() int { return len(r.Answer(sl).Slot) }},
 			{"get", func() int { x, _ := r.Get(prop); return len(x.Proposition.ID) }},
-			{"timeline", func() int { x, _ := r.Timeline(sl, 0, 50); return len(x) }},
-			{"timeline of all", func() int { x, _ := r.Timeline(sl, 0, 0); return len(x) }},
+			{"timeline", func() int { return len(r.Timeline(sl, 0, 50).Moments) }},
+			{"timeline of all", func() int { return len(r.Timeline(sl, 0, 0).Moments) }},
 		} {
 			b.Run(kind+"/"+k.name, func(b *testing.B) {
 				for b.Loop() {

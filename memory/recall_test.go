@@ -50,15 +50,15 @@ func TestTimelinePages(t *testing.T) {
 	s, c := asked(t, "corrections", 12)
 	r := Reader{State: s, Principal: c.Principal, Now: c.Now}
 	sl := s.slots.keys()[0]
-	all, _ := r.Timeline(sl, 0, 0)
+	all := r.Timeline(sl, 0, 0).Moments
 	for _, limit := range []int{1, 7, 20} {
-		page, more := r.Timeline(sl, 0, limit)
-		if mustJSON(t, page) != mustJSON(t, all[:limit]) || !more {
+		page := r.Timeline(sl, 0, limit)
+		if mustJSON(t, page.Moments) != mustJSON(t, all[:limit]) || !page.More {
 			t.Errorf("the first %d are %v, and of all %v", limit, page, all[:limit])
 		}
 	}
 	from := all[len(all)/2].Record
-	rest, _ := r.Timeline(sl, from, 0)
+	rest := r.Timeline(sl, from, 0).Moments
 	if mustJSON(t, rest) != mustJSON(t, slices.DeleteFunc(all, func(m Moment) bool { return m.Record < from })) {
 		t.Errorf("from record %d on: %v", from, rest)
 	}

@@ -320,12 +320,12 @@ func (x *script) line(l string) string {
 		return strings.TrimSpace(out)
 	case "timeline":
 		r := x.reader()
-		ms, more := r.Timeline(f[0], 0, 100)
+		t := r.Timeline(f[0], 0, 100)
 		out := ""
-		for _, m := range ms {
+		for _, m := range t.Moments {
 			out += fmt.Sprintf(" %d %s %s;", m.Record, m.What, strings.TrimSpace(m.ID+" "+m.Other+" "+string(m.State)))
 		}
-		return strings.TrimSpace(out + map[bool]string{true: " more"}[more])
+		return strings.TrimSpace(out + map[bool]string{true: " more"}[t.More])
 	case "pending":
 		r := x.reader()
 		return mustJSON(x.t, r.Pending(x.c.Session, x.c.Task, 10))

@@ -24,11 +24,17 @@ type Moment struct {
 	place int // among those of its record
 }
 
+// Timeline is what happened, as it is told.
+type Timeline struct {
+	Notice  string   `json:"notice"`
+	Moments []Moment `json:"moments"`
+	More    bool     `json:"more"` // than was asked for
+}
+
 // Timeline tells what happened to an entity or a slot, in the order of the
-// records, at most limit entries from record from on. more says that there is
-// more.
-func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more bool) {
-	s := r.State
+// records, at most limit entries from record from on.
+func (r *Reader) Timeline(id string, from uint64, limit int) Timeline {
+	s, out := r.State, []Moment{}
 	var props []string
 	switch {
 	case isID("slot", id) && s.slots.get(id) != nil:
@@ -84,7 +90,8 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 	}
 	out = append(out, r.beliefs(props, from, last)...)
 	ordered()
-	if more = limit > 0 && len(out) > limit; more {
+	more := limit > 0 && len(out) > limit
+	if more {
 		out = out[:limit]
 	}
 	for _, m := range out {
@@ -94,7 +101,7 @@ func (r *Reader) Timeline(id string, from uint64, limit int) (out []Moment, more
 			r.shows(r.clean(s.observations.get(m.ID)))
 		}
 	}
-	return out, more
+	return Timeline{Notice, out, more}
 }
 
 // taken is how a claim or an observation was erased, or ceased to be believed.

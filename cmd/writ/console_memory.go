@@ -378,7 +378,8 @@ func beliefOf(x *memory.Reader, e *memory.Explanation, from uint64) *console.Bel
 	}
 	// What was believed before is of its question, not of this answer to it.
 	about := cmp.Or(v.Slot, v.ID)
-	moments, more := x.Timeline(about, from, perStory)
+	told := x.Timeline(about, from, perStory)
+	moments, more := told.Moments, told.More
 	for i := range moments {
 		t := &moments[i]
 		mo := console.Moment{At: t.At.Time(), What: t.ID + " " + happened[t.What], Quote: textIn(t.Text), Word: string(t.State)}

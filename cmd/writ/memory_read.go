@@ -214,24 +214,17 @@ func printExplanation(w io.Writer, e *memory.Explanation) {
 	fmt.Fprintf(w, "  mode %s, policy %s\n", e.Mode, policyName(e.Policy))
 }
 
-// moments is what `writ memory timeline --json` prints.
-type moments struct {
-	Notice  string          `json:"notice"`
-	Moments []memory.Moment `json:"moments"`
-	More    bool            `json:"more"`
-}
-
 func memoryTimeline() *cobra.Command {
 	var from uint64
 	var limit int
 	c := reading("timeline ID", "Tell what happened to an entity, a slot or a proposition", "", exactly(1, "the id of an entity, a slot or a proposition"),
 		func(x *memory.Reader, args []string) (any, func(io.Writer), error) {
-			ms, more := x.Timeline(args[0], from, limit)
-			if len(ms) == 0 {
+			t := x.Timeline(args[0], from, limit)
+			if len(t.Moments) == 0 {
 				return nil, nil, notThere(args[0])
 			}
-			return moments{memory.Notice, ms, more}, func(w io.Writer) {
-				for _, m := range ms {
+			return t, func(w io.Writer) {
+				for _, m := range t.Moments {
 					fmt.Fprintf(w, "%s  dec_%d  %s %s", m.At, m.Record, m.What, m.ID)
 					if m.State != "" {
 						fmt.Fprintf(w, "  %s, because %s", m.State, stoodBecause(x, &m))
@@ -242,7 +235,7 @@ func memoryTimeline() *cobra.Command {
 					when(w, m.Text != nil, "  %s", quoted(m.Text, 200))
 					fmt.Fprintln(w)
 				}
-				when(w, more, "and more: --from %d\n", ms[len(ms)-1].Record+1)
+				when(w, t.More, "and more: --from %d\n", t.Moments[len(t.Moments)-1].Record+1)
 			}, nil
 		})
 	c.Flags().Uint64Var(&from, "from", 0, "first record `N` to tell")

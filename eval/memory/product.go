@@ -272,8 +272,7 @@ func (m *product) Recall(question string) (out []Item) {
 // History reads the timeline: a value is listed where it was supported anew.
 func (m *product) History(subject, predicate string) (out []string, _ bool) {
 	r := m.reader()
-	moments, _ := r.Timeline(m.slot(subject, predicate), 0, 0)
-	for _, t := range moments {
+	for _, t := range r.Timeline(m.slot(subject, predicate), 0, 0).Moments {
 		if t.What != string(memory.Supports) {
 			continue
 		}

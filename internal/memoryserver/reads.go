@@ -191,12 +191,7 @@ func explain(q *question) (out any, err error) {
 
 func timeline(q *question) (out any, err error) {
 	err = q.read(func(r *memory.Reader) {
-		moments, more := r.Timeline(q.args.ID, q.args.From, cmp.Or(q.args.Limit, readLimit))
-		out = struct {
-			Notice  string          `json:"notice"`
-			Moments []memory.Moment `json:"moments"`
-			More    bool            `json:"more"`
-		}{memory.Notice, append([]memory.Moment{}, moments...), more}
+		out = r.Timeline(q.args.ID, q.args.From, cmp.Or(q.args.Limit, readLimit))
 	})
 	return out, err
 }
