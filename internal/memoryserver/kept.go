@@ -13,7 +13,6 @@ import (
 // nothing. The caller holds mu or is the only one that knows k.
 func (k *Keeper) restart(ctx context.Context) error {
 	k.state, k.kept, k.missing = memory.New(), 0, missing{}
-	k.o.Nearness.again() // a snapshot may be past events that nobody was told of
 	at, body, ok := k.o.Snapshots.Read(k.log)
 	if !ok {
 		return nil

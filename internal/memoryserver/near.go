@@ -222,15 +222,6 @@ func (k *Keeper) touched(e *memory.Event) {
 	}
 }
 
-// again has everything looked at: the state is another.
-func (n *Nearness) again() {
-	if n != nil {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.begun = false
-	}
-}
-
 // wake has what waits embedded, beside what goes on. The caller holds n.mu.
 func (k *Keeper) wake() {
 	n := k.o.Nearness
