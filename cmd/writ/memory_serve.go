@@ -104,7 +104,7 @@ func mountMemory(ctx context.Context, dir string, st *sqlite.Store, m *config.Me
 	} else if err != nil {
 		return nil, err
 	}
-	if err := k.InForce(); err != nil {
+	if !k.InForce() {
 		next := "writ memory policy adopt --policy " + cmp.Or(cli.Printable(m.Policy), builtInPolicy) + " --mode " + m.Mode + " --namespace " + m.Namespace
 		return nil, cli.Fail(cli.ExitConfig, next, "the namespace %s is under another policy or mode than the configuration names", m.Namespace)
 	}

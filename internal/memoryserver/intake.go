@@ -24,34 +24,23 @@ type Intake struct {
 	Action memory.Screening
 }
 
-// The bounds of secrets. A short one would be found everywhere.
-const (
-	MinSecret  = 4
-	MaxSecrets = 256
-)
-
-// The ways a secret can be unfit. None repeats it.
-var (
-	ErrSecretShort = errors.New("a secret has at least 4 bytes")
-	ErrSecretText  = errors.New("a secret is UTF-8 without NUL")
-	ErrSecretMark  = errors.New("a secret is no part of what stands in its place")
-	ErrSecretMany  = errors.New("at most 256 secrets")
-)
+const maxSecrets = 256
 
 // AddSecret adds a value that must not be stored. A value that could not be
-// kept out is an error: nothing may start without what it was told to hide.
+// kept out is an error, which does not repeat it: nothing may start without what it
+// was told to hide. A short one would be found everywhere.
 func (i *Intake) AddSecret(value string) error {
 	switch {
-	case len(value) < MinSecret:
-		return ErrSecretShort
+	case len(value) < 4:
+		return errors.New("a secret has at least 4 bytes")
 	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
-		return ErrSecretText
+		return errors.New("a secret is UTF-8 without NUL")
 	case strings.Contains(memory.Mark, value):
-		return ErrSecretMark
+		return errors.New("a secret is no part of what stands in its place")
 	case slices.Contains(i.secrets, value):
 		return nil
-	case len(i.secrets) == MaxSecrets:
-		return ErrSecretMany
+	case len(i.secrets) == maxSecrets:
+		return errors.New("at most 256 secrets")
 	}
 	i.secrets = append(i.secrets, value)
 	// The longest first: one may be a part of another.

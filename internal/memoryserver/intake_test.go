@@ -2,7 +2,6 @@ package memoryserver
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
 
@@ -19,22 +18,23 @@ func TestAddSecret(t *testing.T) {
 	var in Intake
 	for _, c := range []struct {
 		value string
-		want  error
+		want  string
 	}{
-		{"abcd", nil}, {"abcd", nil}, {"abcdef", nil}, {"héé", nil}, {"", ErrSecretShort}, {"abc", ErrSecretShort},
-		{"redacted", ErrSecretMark}, {"[red", ErrSecretMark}, {memory.Mark, ErrSecretMark},
-		{"abc\xff", ErrSecretText}, {"abc\x00", ErrSecretText},
+		{"abcd", ""}, {"abcd", ""}, {"abcdef", ""}, {"héé", ""}, {"", "a secret has at least 4 bytes"}, {"abc", "a secret has at least 4 bytes"},
+		{"redacted", "a secret is no part of what stands in its place"}, {"[red", "a secret is no part of what stands in its place"},
+		{memory.Mark, "a secret is no part of what stands in its place"},
+		{"abc\xff", "a secret is UTF-8 without NUL"}, {"abc\x00", "a secret is UTF-8 without NUL"},
 	} {
-		if err := in.AddSecret(c.value); !errors.Is(err, c.want) {
+		if err := in.AddSecret(c.value); (err != nil) != (c.want != "") || err != nil && err.Error() != c.want {
 			t.Errorf("%q: %v, want %v", c.value, err, c.want)
 		}
 	}
 	if len(in.secrets) != 3 || in.secrets[0] != "abcdef" {
 		t.Errorf("%q", in.secrets)
 	}
-	for i := range MaxSecrets {
+	for i := range maxSecrets {
 		err := in.AddSecret("secret-" + strings.Repeat("x", i))
-		if i >= MaxSecrets-3 != (err != nil) {
+		if i >= maxSecrets-3 != (err != nil) {
 			t.Fatalf("secret %d: %v", i, err)
 		}
 	}

@@ -57,10 +57,6 @@ type Options struct {
 	Nearness *Nearness
 }
 
-// ErrPolicy says that a namespace is under another policy or mode than the one
-// it was opened with. An operator puts one in force.
-var ErrPolicy = errors.New("memory: the namespace is under another policy or mode")
-
 // Keeper keeps one namespace: it is the only writer of its records, in this
 // process. It is safe for concurrent use.
 type Keeper struct {
@@ -110,15 +106,12 @@ func Open(ctx context.Context, o Options) (*Keeper, error) {
 	return k, err
 }
 
-// InForce is ErrPolicy where the namespace is under another policy or mode than
-// the keeper's: proposals would all be refused.
-func (k *Keeper) InForce() error {
+// InForce reports whether the namespace is under the keeper's policy and mode, or not
+// begun: else proposals would all be refused, until an operator puts them in force.
+func (k *Keeper) InForce() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.state.Head() > 0 && (k.state.PolicyHash() != k.o.Policy.Hash() || k.state.Mode() != k.o.Mode) {
-		return ErrPolicy
-	}
-	return nil
+	return k.state.Head() == 0 || k.state.PolicyHash() == k.o.Policy.Hash() && k.state.Mode() == k.o.Mode
 }
 
 // Nearness is what finds by meaning, nil where words alone do.
