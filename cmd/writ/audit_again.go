@@ -273,7 +273,7 @@ func (r *replay) step(ctx context.Context, rec *audit.Record, it *audit.Item) er
 		if r.memories[rec.Session] == nil {
 			r.memories[rec.Session] = memoryserver.NewFold(r.st)
 		}
-		return r.memories[rec.Session].Step(ctx, rec, it)
+		return r.memories[rec.Session].Step(ctx, it)
 	}
 	if p := r.put[rec.Session]; p != nil {
 		p.more = rec.N

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/memory"
@@ -77,13 +76,7 @@ func (r *remembered) verify(ctx context.Context) (*memoryReport, error) {
 		if err != nil {
 			return nil, unreadable(err)
 		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err != nil {
-			err = memoryBroken(err)
-		} else {
-			err = fold.Step(ctx, rec, &it)
-		}
-		if err != nil {
+		if err := fold.Step(ctx, &it); err != nil {
 			rep.Problem = err.Error()
 			return rep, nil
 		}

@@ -470,7 +470,7 @@ func (k *crashed) check() {
 		rec, err := audit.ParseRecord(it.Leaf)
 		unchecked := fold.Unchecked
 		if err == nil {
-			err = fold.Step(ctx, rec, &it)
+			err = fold.Step(ctx, &it)
 		}
 		if err != nil {
 			k.t.Errorf("the fold: %v", err)

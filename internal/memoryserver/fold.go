@@ -81,10 +81,10 @@ func (f *Fold) End() *audit.Problem {
 }
 
 // Step folds the next record. An error with ErrReplay names what differs.
-func (f *Fold) Step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
-	_, e, value, err := EventOf(it)
+func (f *Fold) Step(ctx context.Context, it *audit.Item) error {
+	rec, e, value, err := EventOf(it)
 	if err != nil {
-		return fmt.Errorf("%w: n %d: %w", ErrReplay, rec.N, err)
+		return fmt.Errorf("%w: n %d: %w", ErrReplay, it.N, err)
 	}
 	f.kept[e.N] = value != nil
 	erased, _ := e.Erased()

@@ -74,11 +74,7 @@ func (f *forge) verify() (checked, unchecked int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err != nil {
-			return 0, 0, err
-		}
-		if err := fold.Step(f.t.Context(), rec, &it); err != nil {
+		if err := fold.Step(f.t.Context(), &it); err != nil {
 			return fold.Rechecked, fold.Unchecked, err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/memoryserver"
@@ -133,10 +132,7 @@ func TestProposals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec, err := audit.ParseRecord(it.Leaf)
-		if err == nil {
-			err = f.Step(t.Context(), rec, &it)
-		}
+		err = f.Step(t.Context(), &it)
 		if err != nil {
 			t.Fatal(err)
 		}

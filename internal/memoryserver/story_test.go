@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/memoryserver"
@@ -277,10 +276,7 @@ func (h *house) verify() (wrong string) {
 			if err != nil {
 				return err.Error()
 			}
-			rec, err := audit.ParseRecord(it.Leaf)
-			if err == nil {
-				err = f.Step(ctx, rec, &it)
-			}
+			err = f.Step(ctx, &it)
 			if err != nil {
 				return fmt.Sprintf("namespace %s: %v", ns, err)
 			}
