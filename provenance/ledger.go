@@ -37,18 +37,18 @@ var DefaultCaps = Caps{Leaves: 1_000_000, Bytes: 256 << 20}
 // beside other questions. The same events in the same order give the same
 // answers.
 type Ledger struct {
-	key     [32]byte `snapshot:"-"` // it stays in the log
-	caps    Caps
-	store   store
-	taints  taints
-	places  *Places              // that this session's own acts lowered
-	made    keys                 // what acts sent (R24)
-	dirs    entries              // directories whose names are all known, with one fact of each that was listed, plus 1, 0 for one that was made empty (R24, R36)
-	ranks   map[rankKey][]ranked // of the last whole list of each kind (R9)
-	denied  bool                 // a person said no since the user's latest turn
-	ordered uint32               // evidence of the user's latest turn that does not only agree
-	agreed  []turn               // the latest that only agree: what stands in them he said
-	parts   []parted             // what the latest turn says of how members begin or end (R9)
+	key       [32]byte `snapshot:"-"` // it stays in the log
+	caps      Caps
+	store     store
+	taints    taints
+	places    *Places              // that this session's own acts lowered
+	made      keys                 // what acts sent (R24)
+	dirs      entries              // directories whose names are all known, with one fact of each that was listed, plus 1, 0 for one that was made empty (R24, R36)
+	ranks     map[rankKey][]ranked // of the last whole list of each kind (R9)
+	denied    bool                 // a person said no since the user's latest turn
+	lastOrder uint32               // evidence of the user's latest turn that does not only agree
+	agreed    []turn               // the latest that only agree: what stands in them he said
+	parts     []parted             // what the latest turn says of how members begin or end (R9)
 	// narrowed are the days that narrowed a search which is whole for what it was for.
 	narrowed map[uint32][]string
 	lookups  map[string][]uint32 // members by the names that they were looked up by

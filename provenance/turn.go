@@ -107,7 +107,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	l.store.bytes += int64(len(p.Text)) * turnCost
 	agrees := Assents(p.own.text)
 	if !agrees {
-		l.ordered = p.Evidence
+		l.lastOrder = p.Evidence
 	}
 	if len(l.turns) > 0 && !l.since && !l.denied && agrees {
 		l.agreed = append(l.agreed[max(0, len(l.agreed)+1-mostAgreed):], p.turn)
@@ -138,7 +138,7 @@ func (l *Ledger) Deny() { l.denied = true }
 // and the memory they took stay taken.
 func (l *Ledger) LapseTurns() {
 	l.events++
-	l.turns, l.agreed, l.parts, l.ordered = nil, nil, nil, 0
+	l.turns, l.agreed, l.parts, l.lastOrder = nil, nil, nil, 0
 	clear(l.moments)
 	clear(l.hours)
 	clear(l.begun)
@@ -149,7 +149,7 @@ func (l *Ledger) Turns() int { return len(l.turns) }
 
 // LatestOrder returns the evidence of the user's latest turn that did not lapse and says more
 // than that he agrees, 0 for none.
-func (l *Ledger) LatestOrder() (evidence uint32) { return l.ordered }
+func (l *Ledger) LatestOrder() (evidence uint32) { return l.lastOrder }
 
 // Quote is where a value stands in a turn: the bytes [Start, End) of its text.
 type Quote struct {
