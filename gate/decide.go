@@ -14,7 +14,7 @@ import (
 
 // Engine names the version of the rules in this package. It is part of every
 // decision's record: a replay under another engine is not a replay.
-const Engine = "writ-gate/20"
+const Engine = "writ-gate/21"
 
 // Decide says whether a call may be made. It depends on nothing but its input:
 // the same input gives the same decision, byte for byte. It only reads the
@@ -501,8 +501,10 @@ func (j *judge) acts() {
 	decides, named, local := false, false, false
 	for _, l := range j.leaves {
 		if !l.answer && !l.key && !l.empty {
-			named = named || l.role == policy.Target || l.role == policy.Selector
-			decides = decides || named || l.role == policy.Amount && l.rule_ != ruleDue
+			names := l.role == policy.Target || l.role == policy.Selector
+			named = named || names
+			// What the session made says nothing by itself of what the user wants done.
+			decides = decides || names && !(l.inside && l.rule_ == "invented") || l.role == policy.Amount && l.rule_ != ruleDue
 		}
 		local = local || j.isLocal(l)
 		if l.contested && j.contract != nil && j.contract.Contested != policy.ContestedAccepted {

@@ -131,11 +131,15 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		j.supply[k] = supply
 	}
 	switch {
+	case fresh && len(l.rule.Begins) > 0:
+		supply += ", or it is a new name that the user left to you in his latest turn (\"" + shown(j.orders(l)) + "\"), one for each time that he does, in small words: it begins with " +
+			shown(strings.Join(l.rule.Begins, ", "))
 	case fresh && j.in.Session != nil && j.in.Session.ledger.Enumerated(l.value):
 		supply += ", or it is a new name in that directory, which was listed: one that was not in it, " + endings(l.rule.Extensions)
 	case fresh:
 		supply += ", or it is a new name in a directory that was listed whole and had something in it, " + endings(l.rule.Extensions)
 	}
+	supply += j.makers(l)
 	if slices.ContainsFunc(j.leaves, func(o *leaf) bool { return o.rule_ == ruleDue }) && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Op == policy.Due }) {
 		supply += "; another amount of this call is taken for what is left to pay"
 	}
@@ -359,6 +363,36 @@ func (j *judge) supplies(c *policy.Contract, o *provenance.OutputRule, l *leaf) 
 func shown(s string) string {
 	q := strconv.QuoteToASCII(s)
 	return strings.ReplaceAll(q[1:len(q)-1], "`", `\x60`)
+}
+
+// orders is one of the phrases by which the user leaves a name to the agent (R36).
+func (j *judge) orders(l *leaf) string {
+	for _, src := range l.rule.From {
+		if src.Op == policy.FreshName {
+			return src.Phrases[0]
+		}
+	}
+	return ""
+}
+
+// makers names tools that newly make what an argument names, in what they are told (R36).
+func (j *judge) makers(l *leaf) string {
+	if l.rule == nil || l.rule.Makes || l.key || !slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Kind == policy.FromOutput && !src.Ours }) {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.in.Policy.Contracts)) {
+		c := j.in.Policy.Contracts[name]
+		if t := j.in.Catalogue.Lookup(c.Server, c.Tool); c.Server != j.in.Call.Server || t == nil || t.State != Open {
+			continue
+		} else if a := c.Maker(l.rule.Collection); a != nil {
+			var in []string
+			for _, at := range a.In {
+				in = append(in, shown(at.Source))
+			}
+			return ", or `" + shown(t.Public) + "` of this session made it, with the same `" + strings.Join(in, "`, `") + "`"
+		}
+	}
+	return ""
 }
 
 // endings says how a name may end that the agent makes up (R36).

@@ -115,6 +115,9 @@ func (j *judge) readers() (operators bool, reason writ.Reason, follows, copied b
 		if l.rule_ == "" {
 			return false, writ.ProvenanceReader, true, false // itself unfounded, and said so
 		}
+		if l.inside {
+			continue
+		}
 		named = true
 		if l.rule_ == "output" && j.d.Effect&(policy.Send|policy.Egress|policy.Transfer|policy.Auth) == 0 && j.session().ledger.Unread(j.query(l, policy.Source{})) {
 			operators = false // what is told in confidence stays out of it: it can be shared later

@@ -75,10 +75,13 @@ func samePlace(a, b provenance.Fact) bool {
 // was shown, or is the user's word where the argument takes that: he who typed it may have
 // the file written there, and what stands there is known from the listing. In a closed
 // collection its listing alone shows it: what is in it may be written over.
-func (j *judge) fromFresh(l *leaf) writ.Reason {
+func (j *judge) fromFresh(l *leaf, src policy.Source) writ.Reason {
 	s := j.session()
 	if s == nil {
 		return writ.ProvenanceSession
+	}
+	if len(l.rule.Begins) > 0 {
+		return j.fromOrder(l, src)
 	}
 	dir, ok := s.ledger.Fresh(j.query(l, policy.Source{}), l.rule.Extensions)
 	if !ok {
@@ -107,13 +110,71 @@ func (j *judge) fromFresh(l *leaf) writ.Reason {
 	return writ.ProvenanceDerived
 }
 
+// fromOrder accepts a name that the agent made up where the user ordered something new and
+// gave it no name, of what the act makes and fails with if there is one (R36). An attacker
+// who has read this can choose the rest of one name for each order, behind a beginning that
+// the operator listed: he tells those who read what the user named, who read the agent's free
+// texts as well (R14), and like them it holds no atom and follows no secret (R30).
+func (j *judge) fromOrder(l *leaf, src policy.Source) writ.Reason {
+	s := j.session()
+	if j.strict || l.answer || l.key || !j.creating() || !provenance.Begun(l.value, l.rule.Begins) ||
+		slices.ContainsFunc(j.leaves, func(o *leaf) bool { return o != l && o.rule_ == "derived:fresh" && o.inside && o.text != l.text }) {
+		return writ.ProvenanceUnseen
+	}
+	at, ok := s.ledger.Ordered(l.value, src.Phrases)
+	switch {
+	case !ok:
+		return writ.ProvenanceUnseen
+	case s.ledger.Secrets():
+		return writ.ProvenanceSecret
+	}
+	l.founded = founded{rule_: "derived:fresh", label: writ.Model, refs: []Ref{quoteOf(at)}, newest: at.Evidence, inside: true}
+	return ""
+}
+
+// creating reports whether a call does no more than such a name is for: it destroys, pays,
+// grants and fetches nothing.
+func (j *judge) creating() bool {
+	return j.d.Effect&^(policy.Read|policy.Write|policy.Send) == 0
+}
+
+// standing spells what stands at a pointer into the arguments.
+func (j *judge) standing(pointer string) string {
+	path, err := strictjson.ParsePointer(pointer)
+	if err != nil { // the policy's compiler accepted it
+		return ""
+	}
+	return j.session().ledger.Standing(pointer, j.args.Find(path))
+}
+
+// placesOf says in what an argument names what the act makes.
+func (j *judge) placesOf(l *leaf) (in []string) {
+	if l.rule == nil || j.session() == nil {
+		return nil
+	}
+	for _, at := range l.rule.In {
+		in = append(in, j.standing(at.Source))
+	}
+	return in
+}
+
 // invented is R13 for a name that the agent made up (R36): what the session newly made under
 // it may be written again before it is listed. The name stays the model's, and nothing is
 // destroyed, sent, paid or granted on it. Who writes there what he wants could write it when
 // it was made. A person's yes to that act counts the same. What is no path can be anything,
 // such as a member of a group: then only text that stays here is written to it.
+//
+// What an act made in what other arguments said is sent to as well (creating): who reads it
+// is who reads that.
 func (j *judge) invented(l *leaf, q provenance.Query) bool {
-	if j.strict || l.answer || l.key || l.role != policy.Target && l.role != policy.Selector || j.d.Effect&^(policy.Read|policy.Write) != 0 {
+	if j.strict || l.answer || l.key || l.role != policy.Target && l.role != policy.Selector {
+		return false
+	}
+	if made, ok := j.session().ledger.Inside(q, j.in.Call.Server, j.standing); ok && j.creating() {
+		l.founded = founded{rule_: "invented", label: writ.Model, refs: []Ref{refOf(made)}, newest: made.Evidence, inside: true}
+		return true
+	}
+	if j.d.Effect&^(policy.Read|policy.Write) != 0 {
 		return false
 	}
 	made, ok := j.session().ledger.Invented(q)

@@ -282,7 +282,7 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 	case policy.TypedIn:
 		return j.fromTypedIn(l)
 	case policy.FreshName:
-		return j.fromFresh(l)
+		return j.fromFresh(l, src)
 	case policy.Due:
 		return j.fromDue(l)
 	}
@@ -490,6 +490,7 @@ func (j *judge) trace() {
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),
 			Vague:   provenance.Vague(l.pointer, l.value),
 			Fresh:   l.rule_ == "derived:fresh",
+			In:      j.placesOf(l),
 			Allowed: l.rule_ == "approval",
 			Makes:   l.rule != nil && l.rule.Makes && !l.empty && !l.answer && !l.key && !j.strict,
 			Ours:    j.isOurs(l),

@@ -99,6 +99,50 @@ func (r *reader) extensions(f *argFile, a *ArgRule) {
 
 var extensionForm = text.Pattern(`^(\.[A-Za-z0-9]{1,16}){0,3}$`)
 
+// begins compiles `begins:` and `in:` (R36).
+func (r *reader) begins(f *argFile, a *ArgRule) {
+	for _, b := range f.Begins.Items {
+		if b.Node.Kind == strictyaml.Text && !beginForm().MatchString(b.S) {
+			r.Fault(b.Node, "a beginning is letters and what parts them from the rest: nothing but what is meant begins so", "begins: [fix-, docs/]")
+		}
+		a.Begins = append(a.Begins, b.S)
+	}
+	for _, t := range f.In.Items {
+		at, err := provenance.ParsePattern(t.S)
+		if t.Node.Kind != strictyaml.Text {
+			continue // a fault already
+		}
+		if err != nil || len(at.Tokens) == 0 || !at.Exact() || at.Source == a.At.Source || !a.At.Exact() {
+			r.Fault(t.Node, "in what an act makes something another argument says: the pointers of both hold no *", "in: [/owner, /repo]")
+			continue
+		}
+		a.In = append(a.In, at)
+	}
+	if f.In.Given() && !a.Makes {
+		r.Fault(f.In.Node, "what is in something an act makes there (R36)", "makes: true")
+	}
+}
+
+var beginForm = text.Pattern(`^[A-Za-z]{1,32}[-_/]$`)
+
+// within holds what `in:` names to arguments that are judged: what is anybody's words tells
+// no two places apart.
+func (r *reader) within(c *Contract) {
+	all := slices.Clone(c.Args)
+	for _, k := range c.Cases {
+		all = append(all, k.Args...)
+	}
+	for _, a := range all {
+		for _, in := range a.In {
+			if !slices.ContainsFunc(c.Args, func(o ArgRule) bool {
+				return o.At.Source == in.Source && (o.Role == Target || o.Role == Selector || o.Role == Control)
+			}) {
+				r.FaultAt(a.Line, a.Col, "in is of targets, selectors or controls that the contract has in whatever case, and "+strictyaml.Word(in.Source)+" is none", "in: [/owner, /repo]")
+			}
+		}
+	}
+}
+
 // decimal reads a number that is not negative.
 func (r *reader) decimal(v strictyaml.Anything) string {
 	raw := []byte(v.Node.Value)

@@ -135,6 +135,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	r.reads(c, f)
 	c.Plain, _ = pick(r, f.Arguments, map[string]bool{"plain": true})
 	r.bindings(p, c, f)
+	r.within(c)
 	r.composites(c, f)
 	c.Phrases = r.phrases(f.Phrases)
 	r.saying(c, f)
@@ -258,6 +259,7 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	}
 	a.OwnerUser = f.Owner.user
 	r.extensions(f, &a)
+	r.begins(f, &a)
 	for _, t := range f.Forms.Items {
 		if form := money.Form(t.S); t.Node.Kind == strictyaml.Text && !slices.Contains(money.Forms, form) && form != money.Round {
 			r.Fault(t.Node, "unknown form "+strictyaml.Word(t.S), "a+b, a-b, a*b, a*p%, a*p%+c or round(a)")
@@ -388,6 +390,11 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 			}
 		case a.Type != provenance.Untyped && a.Type != provenance.Path:
 			r.Fault(f.kind, f.op.S+" gives a path, and the argument's type is another", "type: path")
+		case s.Op == FreshName && (len(a.Begins) > 0 || f.said.Given()):
+			if s.Phrases = r.phrases(f.said); len(s.Phrases) == 0 || len(a.Begins) == 0 || len(a.In) == 0 || len(a.Extensions) > 0 || a.Type != provenance.Untyped {
+				r.Fault(f.kind, "a name that needs no list is one the user orders, begins as the contract lists, and is of what an act makes in what other arguments say (R36)",
+					"{ derived: fresh, phrases: [make a branch] }, begins: [fix-], makes: true, in: [/repo]")
+			}
 		case s.Op == FreshName && len(a.Extensions) == 0:
 			r.Fault(f.kind, "a name that the agent makes up ends in one of the extensions the contract lists (R36)", "extensions: [.txt]")
 		}
@@ -507,6 +514,17 @@ func (r *reader) outputSchema(n *strictyaml.Node) []byte {
 		return nil
 	}
 	return b
+}
+
+// Maker is an argument, in whatever case, that names what the act makes of a collection in
+// what others say (R36), nil for none.
+func (c *Contract) Maker(collection string) (maker *ArgRule) {
+	for a := range c.everyArg {
+		if len(a.In) > 0 && a.Collection == collection {
+			maker = a
+		}
+	}
+	return maker
 }
 
 // everyArg returns the rules of a contract and of all its cases with the

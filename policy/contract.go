@@ -183,7 +183,8 @@ type Source struct {
 	Const  [][]byte           // FromConst: JSON literals
 	Grown  bool               // FromConst: a person allowed it from now on
 	Op     string             // FromDerived: "path_join"
-	// Phrases are what users call such values of a record, before they name it (FromNamed).
+	// Phrases are what users call such values of a record, before they name it (FromNamed),
+	// or the orders by which they leave a name to the agent (FreshName with Begins).
 	Phrases []string
 }
 
@@ -257,9 +258,11 @@ type ArgRule struct {
 	Owner       [][]byte // R28: constants the record's owner pointer may hold
 	OwnerUser   bool     // R28: or what the user typed
 	Extensions  []string // R36: how a name that the agent makes up may end; "": it has no dot
+	Begins      []string // R36: or how it may begin, of what the user ordered and the act makes
 	Forms       []money.Form
-	Max         string // R11: the most an amount may be, in decimal; "" for no bound
-	Line, Col   int    // where it stands in the policy file
+	In          []provenance.Pattern // R36: the arguments that say in what the act makes it, exact
+	Max         string               // R11: the most an amount may be, in decimal; "" for no bound
+	Line, Col   int                  // where it stands in the policy file
 }
 
 // Constants is how many values the operator wrote for it.

@@ -50,6 +50,9 @@ func supplyOf(p *Policy) supply {
 			}
 		}
 		for a, e := range c.everyArg {
+			if len(a.In) > 0 {
+				s.collections[a.Collection] = true
+			}
 			if !e.Gated() || a.Role == Target || a.Role == Selector {
 				continue
 			}

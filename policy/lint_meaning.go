@@ -161,7 +161,7 @@ func (r *reader) lintSources(p *Policy, c *Contract, a *ArgRule) {
 	consts := map[string]bool{}
 	for _, s := range a.From {
 		own = own && s.Kind == FromOutput && s.Server == c.Server && s.Tool == c.Tool
-		if s.Kind == FromDerived && s.Op != Due && !paths {
+		if s.Kind == FromDerived && s.Op != Due && len(s.Phrases) == 0 && !paths {
 			r.WarnAt(a.Line, a.Col, "no output of this policy is a path that may vouch: "+strictyaml.Word("derived: "+s.Op)+" has no directory to begin with", "type: path at the output that lists them")
 		}
 		for _, v := range s.Const {

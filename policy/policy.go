@@ -150,6 +150,9 @@ type argFile struct {
 	// Makes says that the act newly makes what this names, and fails where there is one
 	// (R13): what it does not fail with is a member of Collection.
 	Makes strictyaml.Truth `yaml:"makes"`
+	// In are the arguments that say in what it makes that (R36): later calls name it with
+	// the same values there.
+	In strictyaml.Words `yaml:"in"`
 	// MaxItems bounds an array (R16).
 	MaxItems strictyaml.Whole `yaml:"max_items"`
 	// Normalise replaces the value by its canonical form (R17).
@@ -158,6 +161,9 @@ type argFile struct {
 	Content strictyaml.String `yaml:"content"`
 	// Extensions are how a name may end that the agent makes up (R36): [.md, .txt].
 	Extensions strictyaml.Words `yaml:"extensions"`
+	// Begins are how a name may begin that the agent makes up where the act fails if there
+	// is one (R36): [fix-, docs/].
+	Begins strictyaml.Words `yaml:"begins"`
 	// Forms are how an amount may follow from others (R11): a+b, a-b, a*b, a*p%,
 	// a*p%+c, and round(a) from an output's.
 	Forms strictyaml.Words `yaml:"forms"`

@@ -195,10 +195,39 @@ func (l *Ledger) newly(q Query, is func(*fact) bool) (Fact, bool) {
 	}
 	f := l.store.at(all[0])
 	m := &l.store.metas[f.meta]
-	if !m.creates || !is(f) || !l.accepts(&q, f, m) {
+	if !m.creates || !is(f) || len(l.inside[all[0]]) > 0 || !l.accepts(&q, f, m) {
 		return Fact{}, false
 	}
 	return l.store.fact(all[0]), true
+}
+
+// Inside is Invented for what an act made in what other arguments said (Arg.In): where the
+// call has the same there. That the act did not fail says that nobody had made it before.
+func (l *Ledger) Inside(q Query, server string, standing func(pointer string) string) (Fact, bool) {
+	for _, i := range l.candidates(q) {
+		in := l.inside[i]
+		f := l.store.at(i)
+		m := &l.store.metas[f.meta]
+		if len(in) == 0 || m.server != server || !l.accepts(&q, f, m) {
+			continue
+		}
+		if !slices.ContainsFunc(in, func(at string) bool {
+			pointer, _, _ := strings.Cut(at, "\x00")
+			return standing(pointer) != at
+		}) {
+			return l.store.fact(i), true
+		}
+	}
+	return Fact{}, false
+}
+
+// Standing spells what stands at a pointer into the arguments of a call, and that nothing
+// does.
+func (l *Ledger) Standing(pointer string, v strictjson.Value) string {
+	if !v.Exists() {
+		return pointer + "\x00"
+	}
+	return pointer + "\x00" + l.Digest(Untyped, v)
 }
 
 // Where returns where a value stands, at most n places: the best label first, then
@@ -231,6 +260,35 @@ func (l *Ledger) Fresh(q Query, extensions []string) (dir Query, ok bool) {
 	}
 	q.Value, q.Type = strictjson.StringOf(parent), Path
 	return q, true
+}
+
+// Begun reports whether a text is a name that the agent may make up where no list shows
+// what is there (R36): one word as in Fresh, or two with a / between, that begins in one of
+// some ways. It says nothing beside that a reader or a program acts on (R14).
+func Begun(v strictjson.Value, begins []string) bool {
+	name, isText := v.Text()
+	if !isText || visible(name) != "" || utf8.RuneCountInString(name) > maxFreshName || len(Atoms(name)) > 0 ||
+		!slices.ContainsFunc(begins, func(b string) bool { return strings.HasPrefix(name, b) && name != b }) {
+		return false
+	}
+	return !slices.ContainsFunc(strings.SplitN(name, "/", 2), func(word string) bool {
+		return !freshName().MatchString(word) || strings.Contains(word, " ")
+	})
+}
+
+// Ordered answers for a name that Begun takes (R36): where the user's latest turn, or one
+// behind it that only agrees, says one of some phrases and means it, and no act since has
+// another name by such an order.
+func (l *Ledger) Ordered(v strictjson.Value, phrases []string) (Quote, bool) {
+	if name, _ := v.Text(); l.ordered != "" && l.ordered != name {
+		return Quote{}, false
+	}
+	for _, p := range phrases {
+		if at, ok := l.order(p); ok {
+			return at, true
+		}
+	}
+	return Quote{}, false
 }
 
 // listedAs reports whether a path was listed, in whatever letters' case: most file

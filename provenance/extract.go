@@ -27,6 +27,7 @@ type Leaf struct {
 	owner   string   // untyped form of the owner leaf, "" for none
 	ownerAt int      // its index among the leaves, plus 1
 	made    bool     // an argument of the call: what the act newly made
+	in      []string // its Arg.In
 	unread  bool     // nobody but its owner reads its record, and none beside it is just like it
 }
 
@@ -122,7 +123,7 @@ func Creations(args []Arg) (out []Leaf) {
 		for _, t := range tokens {
 			at = &step{parent: at, token: t}
 		}
-		out = append(out, Leaf{Value: a.Value, Type: a.Type, at: at, made: true,
+		out = append(out, Leaf{Value: a.Value, Type: a.Type, at: at, made: true, in: a.In,
 			Rule: &OutputRule{At: Pattern{Source: "/" + arguments + a.Pointer}, Label: writ.System, Type: a.Type, Collection: a.Collection, Creates: true}})
 	}
 	return out

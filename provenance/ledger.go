@@ -54,6 +54,8 @@ type Ledger struct {
 	lookups  map[string][]uint32 // members by the names that they were looked up by
 	resting  map[uint32][][]Line // what its facts rest on that are resting
 	since    bool                // an act was made since the user's latest turn
+	ordered  string              // the name of the agent's that an act since then has by his order (R36)
+	inside   map[uint32][]string // facts of what was made: Arg.In (R36)
 	acts     uint64              // acts that were made
 	acted    uint32              // facts that were held when the latest act was made
 	opened   map[string]bool     // closed collections an act put in what it chose from an open one
@@ -77,7 +79,7 @@ type Ledger struct {
 func NewLedger(key [32]byte, caps Caps) *Ledger {
 	l := &Ledger{
 		key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, dirs: entries{}, issued: map[uint32]time.Time{},
-		opened: map[string]bool{}, letIn: keys{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{},
+		opened: map[string]bool{}, letIn: keys{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, inside: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{},
 		moments: map[moment][]Quote{}, hours: map[string]uint32{}, begun: map[string][]int{}, zones: map[int]bool{},
 	}
 	l.Bound(caps)
@@ -151,9 +153,13 @@ type Arg struct {
 	Vague bool
 	// Makes marks what names a thing that the act newly makes: it fails where there is one.
 	Makes bool
+	// In is, of what is newly made, what says in what that is (R36): each such place of the
+	// arguments and what stands there, as Ledger.Standing spells it.
+	In []string
 	// Allowed marks what a person said yes to, for this call.
 	Allowed bool
-	// Fresh marks a name that the agent made up in a directory which did not have it (R36).
+	// Fresh marks a name that the agent made up in a directory which did not have it, or
+	// where the act fails if there is one (R36).
 	Fresh bool
 	// Ours marks a value of the very server that the call goes to, from a field of which
 	// a person said that our own people alone write it: it leaves nothing there that they
@@ -287,6 +293,9 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 			n += 120 // and what it rounds to
 		}
 		n += 40 * int64(min(maxLinks, bytes.Count(f.Value.Raw(), []byte("."))))
+		for _, in := range f.in {
+			n += int64(len(in)) + insideCost
+		}
 		for at := f.at; at != nil && !steps[at]; at = at.parent {
 			if at != f.at || f.Key || at.member { // a container, shared by what follows
 				steps[at] = true
@@ -303,6 +312,9 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 	}
 	return n
 }
+
+// insideCost is what a place takes that says in what something was made, beside its bytes.
+const insideCost = 64
 
 // lookupCost is what a name takes by which something was looked up, beside its bytes.
 const lookupCost = 96
@@ -360,6 +372,8 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, at *sight) judged {
 				most = min(most, place())
 			} else if p, _, why := Canonical(Path, leaf.Value); leaf.Type == Path && why == "" && c.fresh[p] || leaf.made && most < writ.System {
 				j.flags |= invented
+			} else if len(leaf.in) > 0 { // there alone, whoever named it
+				most = writ.Model
 			}
 		} else {
 			// What an act answers besides a handle may repeat what it was given.
@@ -509,6 +523,12 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		}
 	}
 	i := s.push(f)
+	if len(leaf.in) > 0 && f.label == writ.Model { // a person's yes has a rule of its own
+		l.inside[i] = leaf.in
+		for _, in := range leaf.in {
+			s.bytes += int64(len(in)) + insideCost
+		}
+	}
 	if name, ok := o.lookedUp(leaf); ok {
 		if _, is := l.lookups[name]; !is {
 			name = strings.Clone(name)

@@ -22,16 +22,35 @@ import (
 // Said reports whether the user's latest turn, or one behind it that only agrees, says a
 // phrase in his own words, in any letters' case, and means it (R21).
 func (l *Ledger) Said(phrase string) bool {
-	words := essential(phrase)
-	if len(l.turns) == 0 || len(words) == 0 {
-		return false
-	}
-	last := &l.turns[len(l.turns)-1]
-	return last.own.means(words) || slices.ContainsFunc(l.agreed, func(t turn) bool { return t.Evidence > last.Evidence && t.own.means(words) })
+	_, said := l.order(phrase)
+	return said
 }
 
-// means reports whether a turn says the words of a phrase and means them.
-func (own *reading) means(words []string) bool {
+// order returns where he does.
+func (l *Ledger) order(phrase string) (Quote, bool) {
+	words := essential(phrase)
+	if len(l.turns) == 0 || len(words) == 0 {
+		return Quote{}, false
+	}
+	last := &l.turns[len(l.turns)-1]
+	for i := -1; i < len(l.agreed); i++ {
+		t := last
+		if i >= 0 {
+			t = &l.agreed[i]
+		}
+		if t.Evidence < last.Evidence {
+			continue
+		}
+		if start, end := t.own.means(words); end > start {
+			return Quote{t.Evidence, start, end}, true
+		}
+	}
+	return Quote{}, false
+}
+
+// means returns where a turn says the words of a phrase and means them, twice the same for
+// nowhere.
+func (own *reading) means(words []string) (start, end int) {
 	begins := own.begins()
 	for i, left := 0, mostSaid; left > 0 && i < len(own.text); i++ {
 		if !begins[i] {
@@ -39,12 +58,12 @@ func (own *reading) means(words []string) bool {
 		}
 		if e := follow(own.text, i, words); e > i && own.end[e] {
 			if Means(own.text, i, e) {
-				return true
+				return i, e
 			}
 			left--
 		}
 	}
-	return false
+	return 0, 0
 }
 
 // essential are the words of a phrase without the articles before others of them.

@@ -118,7 +118,7 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 	if l.since {
 		clear(l.ranks) // what was the largest may be so no more (R9)
 	}
-	l.since, l.denied = false, false
+	l.since, l.denied, l.ordered = false, false, ""
 	l.parts = nil
 	for _, said := range p.own.parts {
 		if word := p.own.text[said.at.start:said.at.end]; isName(word) && !strings.Contains(word, "\x00") && !p.own.closes(said.at) {

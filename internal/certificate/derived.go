@@ -26,6 +26,9 @@ func (s *Session) derived(c *call, l *leaf, op string) (label writ.Label, ok boo
 			return p.rule != nil && p.label >= writ.System && is(p)
 		})
 	}
+	if op == policy.FreshName && l.rule != nil && len(l.rule.Begins) > 0 {
+		return writ.Model, s.ordersName(c, l, text)
+	}
 	cut := strings.LastIndexByte(text, '/')
 	if _, already, _ := provenance.Canonical(provenance.Path, l.value); (op == policy.PathJoin || op == policy.FreshName) && (!already || cut < 0 || text == "/") {
 		return 0, false
@@ -112,8 +115,54 @@ func (s *Session) invented(c *call, l *leaf) bool {
 		q.typ, accepts = provenance.Path, func(policy.Source) bool { return true }
 	}
 	return slices.ContainsFunc(s.at(l.Evidence[0]), func(p *place) bool {
-		return p.invented && p.label == l.Evidence[0].Label && equal(l.value, q.typ, p) && p == s.holding(l.value, q.typ)[0] &&
+		return p.invented && p.in == nil && p.label == l.Evidence[0].Label && equal(l.value, q.typ, p) && p == s.holding(l.value, q.typ)[0] &&
 			slices.ContainsFunc(c.from(l), func(src policy.Source) bool { return accepts(src) && q.source(src, p) })
+	})
+}
+
+// madeThere reports whether a value is rested on what an act of the same server made in what
+// other arguments said, and the call has the same there: nothing where that had nothing.
+func (s *Session) madeThere(c *call, l *leaf) bool {
+	return l.Rule == "invented" && l.names() && !l.key && !l.answer && c.lightly() && slices.ContainsFunc(s.at(l.Evidence[0]), func(p *place) bool {
+		return p.in != nil && p.server == c.server && equal(l.value, l.typ(), p) &&
+			slices.ContainsFunc(c.from(l), func(src policy.Source) bool { return l.output(src) && c.query(l).source(src, p) }) &&
+			!slices.ContainsFunc(p.in, func(at provenance.Pattern) bool {
+				then, now := p.by.args.Find(at.Tokens), c.args.Find(at.Tokens)
+				return then.Exists() != now.Exists() || then.Exists() && !provenance.Equal(provenance.Untyped, then, now)
+			})
+	})
+}
+
+// lightly reports whether a call only reads, writes and sends.
+func (c *call) lightly() bool {
+	return c.effect&(policy.Egress|policy.Transfer|policy.Delete|policy.Auth) == 0
+}
+
+// coined reports whether a value is a name that the agent made up by the user's order.
+func (l *leaf) coined() bool {
+	return l.Rule == "derived:fresh" && l.rule != nil && len(l.rule.Begins) > 0
+}
+
+// ordersName reports whether a name is one that the agent may make up because the user
+// ordered something new, of what the act makes (R36): one for each order, that says nothing
+// beside and could not tell a secret.
+func (s *Session) ordersName(c *call, l *leaf, name string) bool {
+	words := strings.Split(name, "/")
+	if len(l.Evidence) != 1 || l.answer || l.key || !c.lightly() || s.secrets || s.coined != "" && s.coined != name ||
+		len(words) > 2 || provenance.CheckText(l.value) != "" || utf8.RuneCountInString(name) > 128 || len(provenance.Atoms(name)) > 0 ||
+		slices.ContainsFunc(words, func(w string) bool { return !nameWord().MatchString(w) }) ||
+		slices.ContainsFunc(c.leaves, func(o *leaf) bool { other, _ := o.value.Text(); return o.coined() && other != name }) ||
+		!slices.ContainsFunc(l.rule.Begins, func(b string) bool { return len(name) > len(b) && name[:len(b)] == b }) {
+		return false
+	}
+	e := l.Evidence[0]
+	t, said, ok := s.quote(e)
+	latest := ok && (t == &s.turns[len(s.turns)-1] || slices.ContainsFunc(s.agreed, func(a turn) bool { return a.evidence == t.evidence }) && t.evidence > s.turns[len(s.turns)-1].evidence)
+	return latest && t.speaksAt(e.Start) && t.ends(e.End) && provenance.Means(t.own, e.Start, e.End) && slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
+		return src.Op == policy.FreshName && slices.ContainsFunc(src.Phrases, func(p string) bool {
+			form := spoken(p)
+			return form != nil && form.FindString(said) == said
+		})
 	})
 }
 

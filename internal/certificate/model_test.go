@@ -27,7 +27,7 @@ import (
 
 const worldPolicy = `
 pins: optional
-collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true } }
+collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {} }
 tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
@@ -82,6 +82,9 @@ tools:
   w/fetch: { effect: egress, args: { /url: { role: target, type: url, from: [seen] } } }
   b/tell: { effect: send, args: { /who: { role: target } } }
   b/name: { effect: write, args: { /row: { role: selector, collection: row }, /who: { role: target, from: [output] } }, same_record: [/row, /who] }
+  n/sprout: { effect: write, args: { /user: { role: target, collection: user }, /at: { role: selector, collection: twig, from: [output] }, /twig: { role: target, collection: twig, from: [user, { derived: fresh, phrases: [make a twig, grow a twig] }], begins: [fix-, row/], makes: true, in: [/user] } } }
+  n/graft: { effect: [write, send], args: { /user: { role: target, collection: user }, /twig: { role: target, collection: twig, from: [output] }, /text: { role: content, content: open } } }
+  n/prune: { effect: write, args: { /user: { role: control, from: [user, const: [bobby]] }, /twig: { role: target, collection: twig, from: [output] } } }
   c/list: { effect: read, outputs: [ { at: /whom/*, label: external } ] }
   c/call: { effect: write, args: { /whom: { role: target, from: [user] } } }
 grown:
@@ -105,7 +108,7 @@ const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", write
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/grant": {"user"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
 }
 
@@ -135,6 +138,7 @@ var (
 	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`, `"part-4"`, `"part-5"`}
 	worldBrands  = []string{`"brand-a"`, `"brand-b"`, `"brand-c"`}
 	worldRooms   = []string{`"room-0001"`, `"room-0002"`}
+	worldTwigs   = []string{`"fix-it"`, `"fix-it"`, `"fix-it"`, `"row/a"`, `"fix-"`, `"fix-a/b/c"`, `"fix-one.example"`, `"fix it"`, `"main"`, `"row/-a"`}
 	worldCodes   = []string{`"481516"`, `"code-2342"`}
 	worldSenders = []string{`"ann@a.example"`, `"ben@a.example"`}
 	worldTexts   = []string{`"hello"`, `"hello"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`, `"#bobby"`, `""`}
@@ -231,6 +235,8 @@ func (w *world) value(name string) string {
 		return "[" + list + "]"
 	case "code":
 		return w.pick(worldCodes)
+	case "twig":
+		return w.pick(worldTwigs)
 	case "at":
 		return w.pick(append(worldTimes, `"x1"`))
 	case "sum":
@@ -304,7 +310,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -358,6 +364,9 @@ func (w *world) step(rules map[string]int, first bool) {
 	}
 	if !first && w.IntN(40) == 0 {
 		w.visit(rules)
+	}
+	if !first && w.IntN(30) == 0 {
+		w.grow(rules)
 	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
@@ -447,6 +456,35 @@ func (w *world) visit(rules map[string]int) {
 	w.call(rules, "b/shift", append(room, w.fields(`"text":"hello"`)...))
 }
 
+// grow makes what the user ordered and gave no name, and goes to it.
+func (w *world) grow(rules map[string]int) {
+	w.call(rules, "a/list", nil)
+	twigs := []string{w.pick(worldTwigs), w.pick(worldTwigs)}
+	user := func() []string {
+		if w.IntN(8) == 0 {
+			return nil
+		}
+		return []string{`"user":` + w.pick([]string{`"bobby"`, `"bobby"`, `"carol-long"`})}
+	}
+	for range 3 + w.IntN(4) {
+		twig := `"twig":` + w.pick(twigs)
+		switch w.IntN(7) {
+		case 0, 1:
+			w.say(w.pick([]string{"make a twig for 'bobby' and 'carol-long'", "ask 'bobby'. Grow a twig", "don't make a twig for 'carol-long'", "> make a twig", "Yes, go ahead.", "make a twig fix-it for 'bobby'"}))
+		case 2, 3:
+			at := append(user(), twig)
+			w.call(rules, "n/sprout", append(slices.Clone(at), w.fields(`"at":`+w.pick(twigs))...))
+			if w.IntN(2) == 0 {
+				w.call(rules, "n/graft", append(at, `"text":"hello"`))
+			}
+		case 4:
+			w.call(rules, "n/prune", append(user(), twig))
+		default:
+			w.call(rules, "n/graft", append(user(), twig, `"text":"hello"`))
+		}
+	}
+}
+
 // fields are one that is given, or none.
 func (w *world) fields(one string) []string {
 	if w.IntN(3) == 0 {
@@ -523,6 +561,8 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 			w.allowed++
 			for _, t := range rec.Traces {
 				if rules[t.Rule]++; (tool == "b/pair" || tool == "n/append" || tool == "n/post" || tool == "b/shift") && t.Rule == "output" {
+					rules[tool]++
+				} else if tool == "n/graft" && t.Rule == "invented" {
 					rules[tool]++
 				} else if tool == "b/till" && t.Rule == "user:day" {
 					rules[tool]++
@@ -789,6 +829,7 @@ func (s *Session) eachTrace(l *leaf, quotes []gate.Ref, yield func(gate.Trace) b
 		add("user", writ.User, q)
 		add("user:amount", writ.User, q)
 		add("user:composite", writ.User, q)
+		add("derived:fresh", writ.Model, q)
 		for _, in := range quotes {
 			if l.typ() != provenance.Path || in.Evidence != q.Evidence || q.End >= in.Start {
 				continue

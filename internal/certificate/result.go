@@ -36,6 +36,10 @@ type place struct {
 	// unread says that nobody else reads the record, which holds others beside the value.
 	unread bool
 	others [32]byte // a digest
+	// by is the act that newly made it, and in are the arguments of that which say in what:
+	// there alone it is something. Both are nil for all else.
+	by *call
+	in []provenance.Pattern
 
 	label     writ.Label
 	reflected bool     // R4 or R5 lowered it
@@ -262,6 +266,8 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 	for _, l := range x.leaves {
 		if sure && l.makes(x.call) {
 			x.add(l.value, append([]string{arguments}, l.path...), &provenance.OutputRule{Label: writ.System, Type: l.typ(), Collection: l.collection(), Creates: true}, l.typ(), false, scope{})
+			p := x.places[len(x.places)-1]
+			p.by, p.in = x.call, l.rule.In
 		}
 	}
 	return nil

@@ -87,6 +87,7 @@ type Session struct {
 	requested map[string]bool       // what reads were asked with below system
 	acted     bool                  // some act sent something below system
 	since     bool                  // an act was made since the user's latest turn
+	coined    string                // the name of the agent's that one since has by the user's order
 	denied    bool                  // a person said no since then
 	acts      int                   // acts that were made
 	made      map[string]made       // by type and literal
@@ -139,7 +140,7 @@ func (s *Session) Turn(evidence uint32, text string, at time.Time) {
 		s.agreed = append(s.agreed, t)
 		return // he goes on with what he said before
 	}
-	s.since, s.denied = false, false
+	s.since, s.denied, s.coined = false, false, ""
 	t.parts = t.saidParts()
 	s.turns = append(s.turns, t)
 }

@@ -61,7 +61,7 @@ func (s *Session) whole(c *call) error {
 	named, decides := false, false
 	for _, l := range c.leaves {
 		named = named || l.names() && l.plain()
-		decides = decides || l.plain() && (l.names() || l.role == policy.Amount && l.Rule != ruleDue)
+		decides = decides || l.plain() && (l.names() && !s.madeThere(c, l) || l.role == policy.Amount && l.Rule != ruleDue)
 		if l.contested && c.contract.Contested != policy.ContestedAccepted && (c.contract.Contested == policy.ContestedRefused || !s.approved(c, l.pointer, writ.PolicyContested)) {
 			return wrong(l, "a stranger's text carries it too")
 		}
@@ -137,7 +137,7 @@ func (s *Session) trace(c *call, l *leaf) string {
 		}
 	case l.Rule == "invented":
 		refs = 1
-		holds = l.names() && !l.key && !l.answer && c.effect&^(policy.Read|policy.Write) == 0 && s.invented(c, l) &&
+		holds = s.madeThere(c, l) || l.names() && !l.key && !l.answer && c.effect&^(policy.Read|policy.Write) == 0 && s.invented(c, l) &&
 			(s.at(l.Evidence[0])[0].typ == provenance.Path || slices.ContainsFunc(c.leaves, func(o *leaf) bool { return o.role == policy.Content && o.rule != nil && o.rule.Local }))
 	case l.Rule == "seen":
 		refs = 1

@@ -133,6 +133,11 @@ func (s *Session) send(c *call) {
 	act := c.effect.Gated()
 	s.calls[c.Number] = c
 	if act {
+		for _, l := range c.leaves {
+			if l.coined() {
+				s.coined, _ = l.value.Text()
+			}
+		}
 		s.since = true
 		s.acts++
 		s.spend(c)
@@ -256,6 +261,9 @@ func (s *Session) label(x *extraction) {
 				return a.fresh && provenance.Equal(provenance.Path, a.value, p.value)
 			})
 			p.invented = fresh || p.argued() && most < writ.System
+			if p.in != nil && most >= writ.System {
+				most = writ.Model // whoever named it
+			}
 			if text, _ := p.value.Text(); p.typ == provenance.Path && (fresh || p.argued()) && x.namesOne() {
 				listed[path.Clean(text)] = 0
 			}
@@ -263,6 +271,9 @@ func (s *Session) label(x *extraction) {
 		if most < p.label {
 			p.label = most
 			p.reflected = p.reflected || !p.argued() && (!act || handle)
+		}
+		if p.label != writ.Model { // by a person's yes it is what he allowed
+			p.by, p.in = nil, nil
 		}
 	}
 	maps.Copy(s.listed, listed)
