@@ -54,7 +54,7 @@ type Ledger struct {
 	lookups  map[string][]uint32 // members by the names that they were looked up by
 	resting  map[uint32][][]Line // what its facts rest on that are resting
 	since    bool                // an act was made since the user's latest turn
-	ordered  string              // the name of the agent's that an act since then has by his order (R36)
+	ordered  string              // the name that an act since then has of what he ordered (R36)
 	inside   map[uint32][]string // facts of what was made: Arg.In (R36)
 	acts     uint64              // acts that were made
 	acted    uint32              // facts that were held when the latest act was made

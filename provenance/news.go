@@ -87,7 +87,7 @@ func (l *Ledger) Made(args []Arg) {
 		for _, k := range l.keysOf(args[i].Type, args[i].Value) {
 			l.made.add(k, l)
 		}
-		if name, _ := args[i].Value.Text(); args[i].Fresh && len(args[i].In) > 0 {
+		if name, _ := args[i].Value.Text(); args[i].Makes && len(args[i].In) > 0 {
 			l.ordered = name
 		}
 		if c, _, why := Canonical(Path, args[i].Value); args[i].Names && why == "" {

@@ -114,7 +114,7 @@ var worldArguments = map[string][]string{
 
 var worldFields = map[string][]string{
 	"a/list": {"users", "mails", "from", "nick", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/rooms": {"rooms"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
-	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"},
+	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "s/secret": {"users"},
 }
 
 var (

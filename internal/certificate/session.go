@@ -87,7 +87,7 @@ type Session struct {
 	requested map[string]bool       // what reads were asked with below system
 	acted     bool                  // some act sent something below system
 	since     bool                  // an act was made since the user's latest turn
-	coined    string                // the name of the agent's that one since has by the user's order
+	coined    string                // the name of what one made since, in what its arguments say
 	denied    bool                  // a person said no since then
 	acts      int                   // acts that were made
 	made      map[string]made       // by type and literal

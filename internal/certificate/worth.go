@@ -134,7 +134,7 @@ func (s *Session) send(c *call) {
 	s.calls[c.Number] = c
 	if act {
 		for _, l := range c.leaves {
-			if l.coined() {
+			if l.makes(c) && l.rule.In != nil {
 				s.coined, _ = l.value.Text()
 			}
 		}
