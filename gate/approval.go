@@ -253,7 +253,9 @@ func (j *judge) askable(against []writ.Failure) bool {
 		// What the operator listed for an enum or a control is his to change, not a
 		// matter of evidence, unless he says that a person may.
 		lists := l.failed == writ.ProvenanceConst && (l.role == policy.Control || l.role == policy.Enum) &&
-			!slices.ContainsFunc(j.sources(l), func(s policy.Source) bool { return s.Kind == policy.FromApproval })
+			!slices.ContainsFunc(j.sources(l), func(s policy.Source) bool {
+				return s.Kind == policy.FromApproval || s.Kind == policy.FromConst && len(s.Phrases) > 0
+			})
 		if n++; !writ.Askable(l.failed) || lists {
 			return false
 		}

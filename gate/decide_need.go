@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -91,7 +92,14 @@ var needs = map[writ.Reason]string{
 func (j *judge) need(l *leaf, r writ.Reason) string {
 	s := about(l.pointer, needs[r])
 	switch r {
-	case writ.PolicyAnswer, writ.PolicyFetches, writ.ProvenanceConst, writ.ProvenanceCatalog, writ.ProvenanceFull:
+	case writ.ProvenanceConst:
+		for _, src := range j.sources(l) {
+			if len(src.Phrases) > 0 && slices.ContainsFunc(src.Const, func(c []byte) bool { return provenance.Equal(l.typ(), l.value, strictjson.Of(c)) }) {
+				return about(l.pointer, "is what the user has to order") + ": he says `" + shown(src.Phrases[0]) + "`"
+			}
+		}
+		return s
+	case writ.PolicyAnswer, writ.PolicyFetches, writ.ProvenanceCatalog, writ.ProvenanceFull:
 		return s
 	}
 	switch r {

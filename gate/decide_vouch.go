@@ -248,7 +248,7 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 	switch src.Kind {
 	case policy.FromConst:
 		for _, c := range src.Const {
-			if provenance.Equal(l.typ(), l.value, strictjson.Of(c)) {
+			if j.ordersConst(src) && provenance.Equal(l.typ(), l.value, strictjson.Of(c)) {
 				if l.founded = (founded{rule_: "const", label: writ.Operator}); src.Grown {
 					l.rule_ = "grown"
 				}
@@ -287,6 +287,12 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 		return j.fromDue(l)
 	}
 	return j.fromJoin(l)
+}
+
+// ordersConst reports whether the user chose a constant: where it has phrases, his latest
+// turn says one of them as an order (R21).
+func (j *judge) ordersConst(src policy.Source) bool {
+	return len(src.Phrases) == 0 || !j.strict && j.session() != nil && slices.ContainsFunc(src.Phrases, j.session().ledger.Said)
 }
 
 // query is what the ledger is asked about a leaf.

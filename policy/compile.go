@@ -374,7 +374,7 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	case "user":
 		s.Kind = FromUser
 	case "const":
-		s.Kind, s.Const = FromConst, f.cons.Items
+		s.Kind, s.Const, s.Phrases = FromConst, f.cons.Items, r.phrases(f.said)
 		for _, c := range s.Const {
 			if _, _, why := provenance.Canonical(a.Type, strictjson.Of(c)); why != "" {
 				r.Fault(f.kind, "a constant is no single value of the argument's type, and can never match", "")

@@ -185,6 +185,8 @@ type Source struct {
 	Op     string             // FromDerived: "path_join"
 	// Phrases are what users call such values of a record, before they name it (FromNamed),
 	// or the orders by which they leave a name to the agent (FreshName with Begins).
+	//
+	// Of FromConst they are the orders with which the user chose one of the constants (R21).
 	Phrases []string
 }
 

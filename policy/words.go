@@ -55,7 +55,7 @@ type sourceFile struct {
 	strictyaml.Place
 	kind  *strictyaml.Node     // the word
 	ref   strictyaml.String    // output, said_by or of_named: server/tool#/pointer
-	said  strictyaml.Words     // of_named and derived: fresh: phrases: [...]
+	said  strictyaml.Words     // of_named, derived: fresh and const: phrases: [...]
 	cons  strictyaml.Constants // const: [...]
 	op    strictyaml.String    // derived: path_join
 	valid bool
@@ -87,6 +87,12 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 		r.Decode(n.Items[1], &s.op)
 		r.Decode(n.Items[3], &s.said)
 		s.valid = r.Count() == before
+	case n.Kind == strictyaml.Mapping && len(n.Items) == 4 && n.Items[0].Value == "const" && n.Items[2].Value == "phrases":
+		s.kind = n.Items[0]
+		before := r.Count()
+		r.Decode(n.Items[1], &s.cons)
+		r.Decode(n.Items[3], &s.said)
+		s.valid = r.Count() == before && len(s.cons.Items) > 0
 	case n.Kind == strictyaml.Mapping && len(n.Items) == 2:
 		s.kind = n.Items[0]
 		before := r.Count()

@@ -428,6 +428,9 @@ func source(s *policy.Source, collection string) string {
 		if s.Grown {
 			return "kept from now on: " + few(values, 6)
 		}
+		if len(s.Phrases) > 0 {
+			return "one of " + few(values, 6) + ", where the user orders it"
+		}
 		return "one of " + few(values, 6)
 	case policy.FromCatalog:
 		return "what its schema lists"

@@ -53,7 +53,7 @@ tools:
   a/dirs: { effect: read, outputs: [ { at: /dirs/*, label: system, type: path, collection: dir }, { at: /names/*, label: system, type: name } ] }
   a/put: { effect: write, args: {
     /user: { role: target, collection: user }, /mail: { role: selector, collection: mail },
-    /word: { role: content, from: [const: ["alpha", "beta77"]] }, /kind: { role: enum }, /n: { role: amount, type: id, words: [user] } } }
+    /word: { role: content, from: [const: ["alpha"], { const: ["beta77"], phrases: [make a twig, grow a twig] }] }, /kind: { role: enum }, /n: { role: amount, type: id, words: [user] } } }
   a/make: { effect: write, args: { /user: { role: target, collection: user, from: [output] } }, outputs: [ { at: /users/*, label: system, collection: user, creates: true } ] }
   a/take: { effect: write, args: { /mail: { role: selector, collection: mail } }, outputs: [ { at: /users/*, label: system, collection: user } ] }
   a/drop: { effect: delete, args: { /row: { role: selector, collection: row }, /user: { role: selector, collection: user } } }
