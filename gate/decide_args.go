@@ -53,6 +53,7 @@ type founded struct {
 	open      bool                // it rests on what anyone can have made appear (R28)
 	oneTime   bool                // the act uses it up (R19)
 	newest    uint32              // the youngest evidence that vouches, for R23
+	ordered   bool                // a constant by the user's phrase for it (R21)
 	inside    bool                // it is in what other arguments say, and by itself is nobody (R36)
 	supposes  [][]provenance.Line // R38: Fact.Rests of what it stood at
 }

@@ -29,12 +29,13 @@ func (j *judge) saidSo() bool {
 	} else {
 		own = nil
 	}
-	// What an enum or a control chooses is not said by the phrase: the user said it too.
+	// What an enum or a control chooses is not said by the phrase: the user said it too, by a
+	// phrase of its own or in its word.
 	// A phrase of a case says the case's value, and what the case's own args list: the
 	// operator wrote it for these and for no others, so that whoever has read it can
 	// have nothing else done than what the user's words were listed for.
 	for _, l := range j.leaves {
-		if !l.empty && (l.role == policy.Enum || l.role == policy.Control) && (own == nil || !j.saidByCase(l)) && !s.ledger.Spoke(l.says()) {
+		if !l.empty && (l.role == policy.Enum || l.role == policy.Control) && !l.ordered && (own == nil || !j.saidByCase(l)) && !s.ledger.Spoke(l.says()) {
 			return false
 		}
 	}

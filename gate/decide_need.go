@@ -93,12 +93,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	s := about(l.pointer, needs[r])
 	switch r {
 	case writ.ProvenanceConst:
-		for _, src := range j.sources(l) {
-			if len(src.Phrases) > 0 && slices.ContainsFunc(src.Const, func(c []byte) bool { return provenance.Equal(l.typ(), l.value, strictjson.Of(c)) }) {
-				return about(l.pointer, "is what the user has to order") + ": he says `" + shown(src.Phrases[0]) + "`"
-			}
-		}
-		return s
+		return s + j.constants(l)
 	case writ.PolicyAnswer, writ.PolicyFetches, writ.ProvenanceCatalog, writ.ProvenanceFull:
 		return s
 	}
@@ -401,6 +396,28 @@ func (j *judge) makers(l *leaf) string {
 		}
 	}
 	return ""
+}
+
+// constants lists the few that a control or an enum may be; of one that the user has to
+// order, how. Those of what says whom or what are not told: who asks could be after them.
+func (j *judge) constants(l *leaf) string {
+	const most, longest = 8, 40
+	var list []string
+	for _, src := range j.sources(l) {
+		ordered := len(src.Phrases) > 0
+		for _, c := range src.Const {
+			switch {
+			case ordered && provenance.Equal(l.typ(), l.value, strictjson.Of(c)):
+				return "; this one where the user orders it: he says `" + shown(src.Phrases[0]) + "`"
+			case !ordered && !src.Grown && len(c) <= longest:
+				list = append(list, "`"+shown(string(c))+"`")
+			}
+		}
+	}
+	if l.role != policy.Control && l.role != policy.Enum || len(list) == 0 || len(list) > most {
+		return ""
+	}
+	return ": " + strings.Join(list, ", ")
 }
 
 // endings says how a name may end that the agent makes up (R36).

@@ -249,7 +249,7 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 	case policy.FromConst:
 		for _, c := range src.Const {
 			if j.ordersConst(src) && provenance.Equal(l.typ(), l.value, strictjson.Of(c)) {
-				if l.founded = (founded{rule_: "const", label: writ.Operator}); src.Grown {
+				if l.founded = (founded{rule_: "const", label: writ.Operator, ordered: len(src.Phrases) > 0}); src.Grown {
 					l.rule_ = "grown"
 				}
 				return ""

@@ -426,11 +426,25 @@ func (s *Session) saysPhrase(c *call) bool {
 		})
 	}
 	for _, l := range c.leaves {
-		if !empty(l.value) && (l.role == policy.Enum || l.role == policy.Control) && !told(l) && !s.speaks(l.says()) {
+		if !empty(l.value) && (l.role == policy.Enum || l.role == policy.Control) && !told(l) && !s.orders(c, l) && !s.speaks(l.says()) {
 			return false
 		}
 	}
 	return slices.ContainsFunc(phrases, s.means)
+}
+
+// orders reports whether a value is a constant that the user ordered by a phrase of its own.
+func (s *Session) orders(c *call, l *leaf) bool {
+	return l.Rule == "const" && s.lists(c, l, func(src policy.Source) bool { return len(src.Phrases) > 0 })
+}
+
+// lists reports whether a value is a constant of one of some sources, ordered where that
+// has phrases.
+func (s *Session) lists(c *call, l *leaf, of func(policy.Source) bool) bool {
+	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
+		return of(src) && slices.ContainsFunc(src.Const, func(v []byte) bool { return provenance.Equal(l.typ(), l.value, strictjson.Of(v)) }) &&
+			(len(src.Phrases) == 0 || !c.strict && slices.ContainsFunc(src.Phrases, s.means))
+	})
 }
 
 // means reports whether the user's latest turn, or one behind it that only agrees, says a

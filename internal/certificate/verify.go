@@ -90,10 +90,7 @@ func (s *Session) trace(c *call, l *leaf) string {
 		if label = writ.Operator; l.Rule == "grown" {
 			refs = -1 // where it is of a record
 		}
-		holds = slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
-			ordered := len(src.Phrases) == 0 || !c.strict && slices.ContainsFunc(src.Phrases, s.means)
-			return ordered && src.Grown == (l.Rule == "grown") && slices.ContainsFunc(src.Const, func(v []byte) bool { return provenance.Equal(l.typ(), l.value, strictjson.Of(v)) })
-		})
+		holds = s.lists(c, l, func(src policy.Source) bool { return src.Grown == (l.Rule == "grown") })
 	case l.Rule == keptCall:
 		if holds, label = c.kept(l), writ.User; l.role == policy.Content {
 			label = writ.Model
