@@ -48,6 +48,7 @@ const (
 	ProvenanceSaidBy     Reason = "provenance.said_by"     // nobody whom the user named asked for it, or not for it alone (R12)
 	ProvenanceSession    Reason = "provenance.no_session"  // the call carries no session, so there is no evidence
 	ProvenanceAnchor     Reason = "provenance.anchor"      // vouched, but the user did not name the record that would be destroyed (R9)
+	ProvenanceOrder      Reason = "provenance.order"       // the user named it, and ordered nothing of it (R9)
 	ProvenanceKey        Reason = "provenance.key"         // an object key the schema does not name (R16)
 	ProvenanceAtom       Reason = "provenance.atom"        // free text holds a link, address, number or the like that nothing vouches for (R14)
 	ProvenanceReader     Reason = "provenance.reader"      // free text goes to somebody whom the user did not name (R14)
@@ -98,7 +99,7 @@ const (
 func Askable(r Reason) bool {
 	switch r {
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall, ProvenanceOpenTarget,
-		ProvenanceDerived, ProvenanceConst, ProvenanceAnchor, ProvenanceKey,
+		ProvenanceDerived, ProvenanceConst, ProvenanceAnchor, ProvenanceOrder, ProvenanceKey,
 		ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceFull, ProvenanceRecord, ProvenanceSaidBy,
 		FormBrings, PolicyNoArguments, PolicyContested, PolicyRepeated, PolicyFetches, PolicyAnswer:
 		return true
@@ -208,7 +209,7 @@ func CodeOf(r Reason) Code {
 		return InvalidPayload
 	case ProvenanceUnseen, ProvenanceLabel, ProvenanceReflected, ProvenanceSource, ProvenanceSmall,
 		ProvenanceOpenTarget, ProvenanceDerived, ProvenanceConst, ProvenanceCatalog,
-		ProvenanceSession, ProvenanceAnchor, ProvenanceKey, ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceFull, ProvenanceRecord, ProvenanceOneShot, ProvenanceSaidBy, PolicyAnswer,
+		ProvenanceSession, ProvenanceAnchor, ProvenanceOrder, ProvenanceKey, ProvenanceAtom, ProvenanceReader, ProvenanceSecret, ProvenanceFull, ProvenanceRecord, ProvenanceOneShot, ProvenanceSaidBy, PolicyAnswer,
 		GroundSource, GroundUnquoted, GroundCropped, GroundShort, GroundMarker,
 		MemoryMissing, MemoryUnknown, MemoryErased, MemoryQuarantined, MemoryQuote, MemoryUnborne, MemoryEmpty:
 		return MissingProvenance

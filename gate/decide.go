@@ -39,24 +39,25 @@ const maxWork = 32 << 20
 
 // judge is the state of one decision.
 type judge struct {
-	in       *Input
-	d        Decision
-	contract *policy.Contract // nil in shadow mode, where there may be none
-	args     strictjson.Value // the arguments; {} when absent
-	rules    []policy.ArgRule
-	leaves   []*leaf
-	lists    []*array
-	strict   bool
-	readable bool             // the payload could be taken apart, so d.Traces is complete
-	hard     bool             // refused in shadow mode too
-	mended   bool             // args are not those that came: nulls and defaults are left out, defaults put in
-	less     strictjson.Value // the arguments without what only says a default, where that is judged
-	noTarget bool             // R29: selectors are judged as targets
-	notice   bool             // but for what tells those in a record of its change alone
-	composes bool             // it carries a free text (R14)
-	kept     kept             // a person allowed it from now on
-	lifted   bool             // places that rest on lines do not count (R38): what would pass if these were in force
-	cleared  bool             // nor do those that other sessions lowered: what would pass once a person cleared them
+	in        *Input
+	d         Decision
+	contract  *policy.Contract // nil in shadow mode, where there may be none
+	args      strictjson.Value // the arguments; {} when absent
+	rules     []policy.ArgRule
+	leaves    []*leaf
+	lists     []*array
+	strict    bool
+	readable  bool             // the payload could be taken apart, so d.Traces is complete
+	hard      bool             // refused in shadow mode too
+	mended    bool             // args are not those that came: nulls and defaults are left out, defaults put in
+	less      strictjson.Value // the arguments without what only says a default, where that is judged
+	noTarget  bool             // R29: selectors are judged as targets
+	notice    bool             // but for what tells those in a record of its change alone
+	composes  bool             // it carries a free text (R14)
+	kept      kept             // a person allowed it from now on
+	lifted    bool             // places that rest on lines do not count (R38): what would pass if these were in force
+	unordered bool             // nor what a contract says of orders: what would pass if the user had only to name it
+	cleared   bool             // nor do those that other sessions lowered: what would pass once a person cleared them
 	// reports holds the failures of the classes after payload.
 	direct, schema, unfounded, against []writ.Failure
 	replaced                           map[string][]byte  // R17 normalise, by pointer

@@ -56,6 +56,7 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceAnchor:     "is of a record that would be destroyed, and the user did not name it",
 	writ.ProvenanceConst:      "must be one of the operator's constants",
 	writ.ProvenanceCatalog:    "must be a value that the tool's own definition lists",
+	writ.ProvenanceOrder:      "was named by the user, who ordered nothing of it",
 	writ.ProvenanceKey:        "is a name the schema does not give and was not seen where this call accepts it",
 	writ.ProvenanceAtom:       "holds what nothing in this session vouches for",
 	writ.ProvenanceReader:     "is free text, which goes only where the user said: he types the address, path or id, or what only that record holds",
@@ -107,7 +108,12 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		return s + "; " + j.say()
 	case writ.ProvenanceSecret:
 		return s
+	case writ.ProvenanceOrder:
+		return s + ": he has to say `" + strings.Join(l.rule.Orders, "` or `") + "`, and right behind it what; " + j.say()
 	case writ.ProvenanceAnchor:
+		if l.rule != nil && len(l.rule.Orders) > 0 {
+			return s + "; he has to say `" + strings.Join(l.rule.Orders, "` or `") + "`, and right behind it what; " + j.say()
+		}
 		return s + "; the user must type it, or a value that only this record has in a list of its collection that was not narrowed; " + j.say()
 	}
 	if j.isLocal(l) {

@@ -195,5 +195,6 @@ func (j *judge) typedInTwo(l *leaf) (name, dir provenance.Quote, ok bool) {
 	if s == nil || l.answer || l.key || l.lines || s.ledger.Turns() == 0 || j.setApart(l, q) || j.commands(l) {
 		return name, dir, false
 	}
+	q.Orders = nil // of one of the two words (ordered)
 	return s.ledger.TypedWithin(q)
 }

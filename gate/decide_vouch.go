@@ -63,9 +63,13 @@ func (j *judge) judgeLeaves() {
 			l.founded = founded{}
 			continue
 		}
-		if r == "" && j.destroys(l) && !j.anchored(l) {
+		guess := r != ""
+		if !guess && (j.destroys(l) && !j.anchored(l) || !j.ordered(l)) {
 			r = writ.ProvenanceAnchor
-		} else if r != "" && j.kept == keptNot {
+		}
+		if r != "" && j.onlyNamed(l) {
+			r = writ.ProvenanceOrder
+		} else if guess && j.kept == keptNot {
 			j.guessed(l)
 		}
 		if r != "" && j.byKept(l) {
@@ -172,6 +176,33 @@ func (j *judge) vouch(l *leaf) writ.Reason {
 // destroys reports whether a leaf says what a deletion destroys (R9).
 func (j *judge) destroys(l *leaf) bool {
 	return !j.strict && (j.d.Effect&policy.Delete != 0 || j.notice) && (l.role == policy.Target || l.role == policy.Selector)
+}
+
+// ordered is R9 where the contract has orders: a value rests on words of the user that one of
+// them is of. What the operator lists or a person allowed from now on is their own word.
+func (j *judge) ordered(l *leaf) bool {
+	if l.rule == nil || len(l.rule.Orders) == 0 || j.strict || j.unordered {
+		return true
+	}
+	switch l.rule_ {
+	case "const", "grown", grownOutput, keptCall:
+		return true
+	}
+	nouns := append(slices.Clone(l.rule.Words), l.collection())
+	return slices.ContainsFunc(l.refs, func(r Ref) bool {
+		return r.Tool == userTool && j.session().ledger.Ordered(provenance.Quote{Evidence: r.Evidence, Start: r.Start, End: r.End}, l.rule.Orders, nouns)
+	})
+}
+
+// onlyNamed reports whether a refused value would pass if the contract had no orders.
+func (j *judge) onlyNamed(l *leaf) bool {
+	if l.rule == nil || len(l.rule.Orders) == 0 || j.session() == nil {
+		return false
+	}
+	was, once := *l, j.oneTime
+	j.unordered = true
+	defer func() { j.unordered, j.oneTime, *l = false, once, was }()
+	return j.vouch(l) == "" && (!j.destroys(l) || j.anchored(l))
 }
 
 // anchored is R9: a vouched value says what may be destroyed if the user typed it,
@@ -309,6 +340,9 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 	}
 	if l.rule != nil {
 		q.Collection, q.Owners, q.OwnerTyped, q.Words = l.rule.Collection, l.rule.Owner, l.rule.OwnerUser, l.rule.Words
+		if !j.unordered {
+			q.Orders = l.rule.Orders
+		}
 		if text, is := l.value.Text(); is && !l.key {
 			q.Called = j.in.Policy.Collections[q.Collection].Called[text]
 		}

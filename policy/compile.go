@@ -254,6 +254,9 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 		r.Fault(f.From.Node, "an empty list of sources accepts nothing", "leave from out for the role's default")
 	}
 	a.Words, a.Units = r.words(f.Words, "words: [file, document]"), r.words(f.Units, "units: [shares]")
+	if a.Orders = r.words(f.Orders, "orders: [delete, remove]"); len(a.Orders) > 0 && (a.Composed || a.Local || a.Role == Amount || a.Role == TimeRole || a.Role == Enum || a.Role == Control || a.Role == Query) {
+		r.Fault(f.Orders.Node, "an order is of a thing or of a text that the user gives (R9)", "role: selector, or role: content with from: [user]")
+	}
 	if len(a.Units) > 0 && a.Role != Amount {
 		r.Fault(f.Units.Node, "units belong to the role amount", "role: amount")
 	}
@@ -281,7 +284,7 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 			a.From = append(a.From, s)
 		}
 	}
-	for _, w := range []strictyaml.Words{f.Words, f.Units} {
+	for _, w := range []strictyaml.Words{f.Words, f.Units, f.Orders} {
 		if w.Given() && !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromUser }) {
 			r.Fault(w.Node, "words are those of the user, and this argument does not accept him", "from: [user]")
 		}

@@ -247,6 +247,7 @@ type ArgRule struct {
 	From        []Source // the explicit list, or the role's default
 	FromDefault bool     // From was omitted in the policy
 	Words       []string // R8: "file" makes a typed 13 this argument's 13
+	Orders      []string // R9: "delete" of which what the user typed has to be what is ordered
 	Units       []string // R8: "shares" makes a 50 before it this amount's 50
 	Steers      bool     // held to From by a read too
 	EndsDay     bool     // R10: a day that the user named stands for its end

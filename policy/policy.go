@@ -136,6 +136,9 @@ type argFile struct {
 	// Words are those after which the user's "13" is this argument's: "file 13"
 	// (R8). The collection's name is one of them without being listed.
 	Words strictyaml.Words `yaml:"words"`
+	// Orders are those that what the user typed has to be what one of them is of (R9):
+	// [delete, remove]. Who only names it orders nothing.
+	Orders strictyaml.Words `yaml:"orders"`
 	// Units are those that make the user's number this amount directly before them:
 	// "50 shares" (R8, R11).
 	Units strictyaml.Words `yaml:"units"`

@@ -179,7 +179,7 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 		if a.plain = anyWord(t, said[i].word); a.plain && guaranteed && q.Named && !a.hash && !n.l.apart(said[i].at, &q) {
 			continue
 		}
-		if a.at = said[i].at; a.names(&said[i]) {
+		if a.at = said[i].at; a.names(&said[i]) && (len(q.Orders) == 0 || n.l.Ordered(said[i].at, q.Orders, q.words())) {
 			return said[i].at, true
 		}
 	}

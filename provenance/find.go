@@ -34,6 +34,9 @@ type Query struct {
 	// Words are those that make a value of small space one of this argument when
 	// the user types it after them (R8). Typed alone looks at them.
 	Words []string
+	// Orders are those of which the value has to be what one is of, where the user typed it
+	// (OrderOf). Typed and Anchor alone look at them.
+	Orders []string
 	// Tag lets a word behind a # be what it is without one, where the user set it apart: the
 	// value is a free text. Typed alone looks at it.
 	Tag bool
@@ -81,6 +84,9 @@ type Query struct {
 	// one; nothing is derived, so path joins never match.
 	Strict bool
 	longer []string // Alias.Longer of the name that is looked for
+	// isOrdered reports whether an order of the turn that is looked at is of a stretch of it,
+	// nil where none has to be.
+	isOrdered func(span) bool
 }
 
 // Alias is what users call a member of a collection.

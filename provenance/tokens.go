@@ -139,7 +139,7 @@ var ibanStart = text.Pattern(`^[A-Za-z]{2}[0-9]{2}`)
 func (r *reading) find(q *Query, text, typed string, words []string, named, small, ordered bool) (s span, found, bare bool) {
 	looks := 0
 	try := func(at span) bool {
-		if looks++; ordered && (looks > mostSaid || !Orders(r.text, at.start, at.end)) {
+		if looks++; ordered && (looks > mostSaid || !Orders(r.text, at.start, at.end)) || q.isOrdered != nil && (looks > mostSaid || !q.isOrdered(at)) {
 			return false
 		}
 		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) || slices.ContainsFunc(q.longer, func(name string) bool { return r.within(at, name) }) {

@@ -240,6 +240,9 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 	reason := writ.ProvenanceUnseen
 	for i := range l.holdingTurns(v, typed) {
 		t := &l.turns[i]
+		if q.isOrdered = nil; len(q.Orders) > 0 {
+			q.isOrdered = func(at span) bool { return l.orderedAt(i, at, &q) }
+		}
 		s, found, bare := t.own.find(&q, v, typed, words, named, isSmall, q.Ordered)
 		switch {
 		case found:
@@ -247,12 +250,16 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 		case bare:
 			reason = writ.ProvenanceSmall
 		case reason == writ.ProvenanceUnseen:
+			q.isOrdered = nil
 			if _, found, bare := t.quoted.find(&q, v, typed, words, named, isSmall, false); found || bare {
 				reason = writ.ProvenanceLabel
 			}
 		}
 	}
 	for _, t := range slices.Backward(l.agreed) {
+		if len(q.Orders) > 0 {
+			break // who only agrees orders nothing new
+		}
 		if s, found, _ := t.own.find(&q, v, typed, words, named, isSmall, q.Ordered); found {
 			return Quote{t.Evidence, s.start, s.end}, ""
 		}

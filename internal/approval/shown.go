@@ -110,6 +110,7 @@ var because = map[writ.Reason]string{
 	writ.ProvenanceDerived:    "it cannot be put together of a directory and a name that were listed",
 	writ.ProvenanceConst:      "the policy does not list it",
 	writ.ProvenanceAnchor:     "it names what would be destroyed, and nobody typed that or what only that has",
+	writ.ProvenanceOrder:      "it was named, and no order was given that is of it",
 	writ.ProvenanceKey:        "the agent chose this name of a field, which the tool does not give",
 	writ.ProvenanceAtom:       "this text holds an address, a link, a number or a name that nobody typed and no trusted field has",
 	writ.ProvenanceReader:     "this text goes to somebody whom nobody named",

@@ -360,6 +360,44 @@ func (t *turn) spells(l *leaf, words string) bool {
 	return isText && words == text || typ != provenance.Untyped && provenance.Equal(typ, v, strictjson.StringOf(words))
 }
 
+// commanded reports whether a value rests on words of the user that an order of his is of,
+// where its contract has orders, unless the operator or a person let it pass (R9).
+func (s *Session) commanded(c *call, l *leaf) bool {
+	if l.rule == nil || len(l.rule.Orders) == 0 || c.strict || c.governed {
+		return true
+	}
+	switch l.Rule {
+	case "const", "grown", grownOutput, keptCall, "approval", "protocol":
+		return true
+	}
+	return slices.ContainsFunc(l.Evidence, func(e gate.Ref) bool {
+		return s.ordered(l, e) && (strings.HasPrefix(l.Rule, "user") || s.typed(l, e) || s.names(c, l.collection(), l.words(), l.value, e, false))
+	})
+}
+
+// ordered reports whether a reference quotes what one of the orders of an argument is of: in
+// that turn or, where it is names alone, of the turn before it, with no act of the session up
+// to his latest turn, and no such order in a turn since.
+func (s *Session) ordered(l *leaf, e gate.Ref) bool {
+	i := slices.IndexFunc(s.turns, func(t turn) bool { return t.evidence == e.Evidence })
+	if _, _, ok := s.quote(e); !ok || i < 0 {
+		return false
+	}
+	for _, later := range s.turns[i+1:] {
+		if said, _ := provenance.Ordering(later.own, l.rule.Orders); said || later.acts != s.turns[i].acts {
+			return false
+		}
+	}
+	if provenance.OrderOf(s.turns[i].own, l.rule.Orders, l.words(), e.Start, e.End) {
+		return true
+	}
+	if i == 0 || !provenance.AnswerOf(s.turns[i].own, l.words(), e.Start, e.End) || s.turns[i-1].acts != s.turns[i].acts {
+		return false
+	}
+	_, meant := provenance.Ordering(s.turns[i-1].own, l.rule.Orders)
+	return meant
+}
+
 // words are those that say of a small value what it is.
 func (l *leaf) words() []string {
 	if l.rule == nil {

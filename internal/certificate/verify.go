@@ -43,6 +43,9 @@ func (s *Session) verify(c *call) error {
 				return wrong(l, "%s", why)
 			}
 		}
+		if !s.commanded(c, l) {
+			return wrong(l, "no order of the user's is of it")
+		}
 		if c.destroys() && l.names() && !s.anchored(c, l, false) && l.Rule != "approval" && !c.governed && l.Rule != "protocol" {
 			return wrong(l, "the user did not name the record it destroys")
 		}

@@ -1,0 +1,278 @@
+package provenance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
+)
+
+// # What an order is of (R9)
+//
+// To name a thing does not say what is to become of it: "who is Anna?" names Anna. Where an
+// argument has orders, what the user typed counts where it is what one of them is of:
+//
+//   - The order is meant, as a phrase must be (Means).
+//   - Nothing stands between but what leads to a name ("the entity", "everything you know
+//     about"), or other names of a list, each of a few words that relate it to nothing: "the
+//     note about Bela and Anna" is of a note. Behind a colon the list begins, on lines of its
+//     own too.
+//   - The name ends there: Anna is not what "delete Anna Kern" is of, nor "remove Anna from
+//     Kettle".
+//   - Behind an order that ends in "that" a sentence follows, of a few words up to the value:
+//     "forget that she lives in Berlin".
+
+// OrderOf reports whether the bytes [start, end) of a text are what one of some orders in it
+// is of. The nouns are words for such things.
+func OrderOf(s string, orders, nouns []string, start, end int) bool {
+	// What a name says is nothing that the user says of it.
+	said := s[:start] + fmt.Sprintf("%-*.*s", end-start, end-start, "it") + s[end:]
+	told := slices.ContainsFunc(orders, isTelling) // of something
+	ends := endsName(s, nouns, start, end, told)
+	is := false
+	eachOrder(said, max(0, start-longestOrder), start, orders, func(order string, i, e int) bool {
+		stands := ends && leadsTo(s[e:], start-e, nouns)
+		if isTelling(order) {
+			stands = tellsOf(s[e:start])
+		}
+		is = stands && Means(said, i, e)
+		return !is
+	})
+	return is
+}
+
+// isTelling reports whether behind an order a sentence follows.
+func isTelling(order string) bool { return strings.HasSuffix(order, " that") }
+
+// Ordering reports whether a text says one of some orders, and whether it means one.
+func Ordering(s string, orders []string) (said, meant bool) {
+	eachOrder(s, 0, len(s), orders, func(_ string, i, e int) bool {
+		said, meant = true, Means(s, i, e)
+		return !meant
+	})
+	return said, meant
+}
+
+// AnswerOf reports whether a text is names and nothing else, one of which is the bytes
+// [start, end) of it.
+func AnswerOf(s string, nouns []string, start, end int) bool {
+	all := strings.TrimRight(s, " \t\n.!") + ", "
+	return len(s) <= longestAnswer && leadsTo(s, start, nouns) && endsName(s, nouns, start, end, false) && leadsTo(all, len(all), nouns)
+}
+
+// eachOrder calls found for the orders that stand in a part of a text, the last first, until
+// it returns false.
+func eachOrder(s string, from, to int, orders []string, found func(order string, start, end int) bool) {
+	for i, left := to-1, mostSaid; i >= from && left > 0; i-- {
+		if !wordAt(s, i) {
+			continue
+		}
+		for _, order := range orders {
+			if e := follow(s, i, essential(order)); e > i && e <= to && endsAt(s, e) {
+				if left--; !found(order, i, e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+const (
+	longestOrder  = 1 << 10 // how far before a name its order may stand, in bytes
+	longestAnswer = 256     // bytes of a turn that is names alone
+	longestItem   = 4       // words of another name in a list
+	longestHead   = 8       // words before the colon of a list
+	longestTold   = 4       // words of a sentence before the value in it
+)
+
+// tellsOf reports whether a sentence may go on behind "that" up to a value.
+func tellsOf(between string) bool {
+	words := wordsOf(between)
+	return len(words) <= longestTold && !strings.ContainsFunc(between, func(r rune) bool { return r == '\n' || isBreak(r) }) && !slices.ContainsFunc(words, otherwise)
+}
+
+// leadsTo reports whether what a text says before i leads from an order to a name there.
+func leadsTo(s string, i int, nouns []string) bool {
+	between, ok := upTo(s, i)
+	if !ok {
+		return false
+	}
+	if at := strings.LastIndexByte(between, ':'); at >= 0 {
+		head := between[:at]
+		words := wordsOf(head)
+		if len(words) > longestHead || strings.ContainsFunc(head, func(r rune) bool { return r == '\n' || isBreak(r) }) ||
+			slices.ContainsFunc(words, func(w string) bool { return otherwise(w) || conveying[w] }) {
+			return false
+		}
+		between = ownLines().ReplaceAllString(between[at+1:], ", ")
+	}
+	if endOf(between) < len(between) {
+		return false
+	}
+	items := inList().Split(between, -1)
+	for n, item := range items {
+		rest := behindLead(strings.Fields(item), nouns)
+		if n == len(items)-1 {
+			return len(rest) == 0
+		}
+		if words := wordsOf(strings.Join(rest, " ")); len(rest) > longestItem || slices.ContainsFunc(words, func(w string) bool { return otherwise(w) || relating[w] || telling[w] || being[w] || remarking[w] }) {
+			return false
+		}
+	}
+	return false
+}
+
+var (
+	// inList stands between the names of a list, ownLines before one that has its own line.
+	inList   = text.Pattern(`(?i)[ \t]*[,;](?:[ \t]+(?:and|und|&))?[ \t]*|[ \t]+(?:and|und|plus|&|\+)[ \t]+`)
+	ownLines = text.Pattern(`[ \t]*\n+[ \t]*(?:[-*•][ \t]+|[0-9]{1,3}[.)][ \t]+)?`)
+)
+
+// quotedName stands for what is set in quotation marks.
+const quotedName = "\x01"
+
+// upTo is a text up to i without what is quoted in it, and without a mark right before i,
+// where a quotation begins that is what stands there.
+func upTo(s string, i int) (before string, ok bool) {
+	var b strings.Builder
+	done, open := 0, -1
+	quotations(s, i, func(start, end int) {
+		if end < 0 {
+			open = start
+			return
+		}
+		_, n := utf8.DecodeLastRuneInString(s[:start])
+		_, m := utf8.DecodeRuneInString(s[end:])
+		b.WriteString(s[done:start-n] + quotedName)
+		done = end + m
+	})
+	if open >= 0 && open != i {
+		return "", false
+	}
+	if open >= 0 {
+		_, n := utf8.DecodeLastRuneInString(s[:i])
+		i -= n
+	}
+	return b.String() + s[done:i], true
+}
+
+// endsName reports whether a name ends where the bytes [start, end) of a text do, and the
+// text does not say that it is a part of something, unless it may be.
+func endsName(s string, nouns []string, start, end int, part bool) bool {
+	open, _ := utf8.DecodeLastRuneInString(s[:start])
+	rest := s[end:]
+	if next, n := utf8.DecodeRuneInString(rest); closers[open] != "" {
+		if !strings.ContainsRune(closers[open], next) {
+			return false
+		}
+		rest = rest[n:]
+	}
+	rest = strings.TrimLeft(rest, " \t")
+	first, _ := utf8.DecodeRuneInString(rest)
+	if rest == "" || first == '\n' || isBreak(first) || strings.ContainsRune("-&+"+brackets, first) {
+		return true
+	}
+	words := strings.Fields(rest[:endOf(rest)])
+	switch w := bare(words[0]); {
+	case behind[w] || isNoun(w, nouns) || part && w == "from":
+		return true
+	case w != "from" && w != "of" && w != "off" && w != "aus" && w != "von":
+		return false
+	}
+	for _, w := range words[1:] {
+		if joining[lower(w)] || behind[lower(w)] {
+			break
+		}
+		if c, _ := utf8.DecodeRuneInString(w); !unicode.IsLower(c) && c != '/' {
+			return false // "remove Anna from Kettle"
+		}
+		if strings.ContainsFunc(w, isBreak) {
+			break
+		}
+	}
+	return true
+}
+
+// bare is a word in small letters, without what ends a clause.
+func bare(word string) string {
+	return strings.TrimFunc(lower(word), func(r rune) bool { return !isAlnum(r) && r != '\x01' })
+}
+
+func isNoun(word string, nouns []string) bool {
+	return slices.ContainsFunc(nouns, func(n string) bool {
+		return slices.ContainsFunc(strings.FieldsFunc(n, func(r rune) bool { return r == ' ' || r == '.' }), func(n string) bool { return strings.EqualFold(n, word) })
+	})
+}
+
+// behindLead are the words of a list's item without those that lead to a name.
+func behindLead(words, nouns []string) []string {
+	noun := false
+	for len(words) > 0 {
+		w, next := bare(words[0]), ""
+		if len(words) > 1 {
+			next = bare(words[1])
+		}
+		switch {
+		case isNoun(w, nouns) || all[w]:
+			noun = true
+		case idle[w] || leadIn[w] && !noun:
+		case (w == "that" || w == "this" || w == "those" || w == "these" || w == quotedName) && isNoun(next, nouns) && !noun:
+		case noun && (leadOn[w] || definite[w]):
+		default:
+			return words
+		}
+		words = words[1:]
+	}
+	return nil
+}
+
+// otherwise reports whether a word of an order says that it is of something else, or is none.
+func otherwise(w string) bool {
+	return denying[w] || strings.HasSuffix(w, "n't") || excluding[w] || conditions[w] || asking[w] || wondering[w] || reporting[w] || joining[w]
+}
+
+var (
+	// leadIn are words before a name, leadOn those between a word for such things and a name.
+	leadIn = wordSet(`the a an my our your both old stale duplicate duplicated outdated obsolete unused wrong temporary test please then also
+		der die das den dem mein meine meinen unser unsere unseren beide`)
+	leadOn = wordSet("of about on for between from with called named titled for you we i know have remember saved stored noted that is are über von mit zu zwischen namens")
+	// all are words for all that there is of something.
+	all = wordSet("everything all anything alles")
+	// relating are those that say of a name of what something else is.
+	relating = wordSet("of about by from for with between to at in into over under on who which whose über von mit zu zwischen aus bei")
+	// behind are words with which a sentence goes on behind a name.
+	behind = wordSet(`and with too also please now as because since in into on onto at for again completely entirely altogether here there to via by then immediately
+		thanks who which any anymore right away asap out up down und bitte auch jetzt sofort weil da im ins in`)
+)
+
+// Ordered reports whether a stretch of what the user typed is what one of some orders of his
+// is of (R9): in the turn that gave it, or in an answer of names alone to that turn. No turn since has
+// such an order, meant or not, and no act came between it and the latest turn: what is said
+// behind an act is of another matter.
+func (l *Ledger) Ordered(at Quote, orders, nouns []string) bool {
+	i := slices.IndexFunc(l.turns, func(t turn) bool { return t.Evidence == at.Evidence })
+	return i >= 0 && l.orderedAt(i, span{at.Start, at.End}, &Query{Orders: orders, Words: nouns})
+}
+
+func (l *Ledger) orderedAt(i int, at span, q *Query) bool {
+	t := &l.turns[i]
+	if t.acts != l.turns[len(l.turns)-1].acts {
+		return false
+	}
+	for _, later := range l.turns[i+1:] {
+		if said, _ := Ordering(later.own.text, q.Orders); said {
+			return false
+		}
+	}
+	if OrderOf(t.own.text, q.Orders, q.words(), at.start, at.end) {
+		return true
+	}
+	if i == 0 || l.turns[i-1].acts != t.acts || !AnswerOf(t.own.text, q.words(), at.start, at.end) {
+		return false
+	}
+	_, meant := Ordering(l.turns[i-1].own.text, q.Orders)
+	return meant
+}
