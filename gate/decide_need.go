@@ -109,10 +109,10 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	case writ.ProvenanceSecret:
 		return s
 	case writ.ProvenanceOrder:
-		return s + ": he has to say `" + strings.Join(l.rule.Orders, "` or `") + "`, and right behind it what; " + j.say()
+		return s + ": he has to say " + l.ordering() + "; " + j.say()
 	case writ.ProvenanceAnchor:
 		if l.rule != nil && len(l.rule.Orders) > 0 {
-			return s + "; he has to say `" + strings.Join(l.rule.Orders, "` or `") + "`, and right behind it what; " + j.say()
+			return s + "; he has to say " + l.ordering() + "; " + j.say()
 		}
 		return s + "; the user must type it, or a value that only this record has in a list of its collection that was not narrowed; " + j.say()
 	}
@@ -174,6 +174,12 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		supply += "; the user also has to name what is destroyed, by this value or by what only its record has"
 	}
 	return s + "; " + supply
+}
+
+// ordering is what the user has to say that orders something of a leaf.
+func (l *leaf) ordering() string {
+	const most = 3
+	return "`" + strings.Join(l.rule.Orders[:min(most, len(l.rule.Orders))], "` or `") + "`, and right behind it what" // the operator's, of letters and digits
 }
 
 // looked is what makes count what stands where another session's act sent words of its own (R38).

@@ -100,7 +100,8 @@ func leadsTo(s string, i int, nouns []string) bool {
 	if !ok {
 		return false
 	}
-	if at := strings.LastIndexByte(between, ':'); at >= 0 {
+	if colons := colon().FindAllStringIndex(between, -1); len(colons) > 0 {
+		at := colons[len(colons)-1][0]
 		head := between[:at]
 		words := wordsOf(head)
 		if len(words) > longestHead || strings.ContainsFunc(head, func(r rune) bool { return r == '\n' || isBreak(r) }) ||
@@ -126,7 +127,9 @@ func leadsTo(s string, i int, nouns []string) bool {
 }
 
 var (
-	// inList stands between the names of a list, ownLines before one that has its own line.
+	// colon begins a list where it ends a word, inList stands between the names of one, ownLines
+	// before a name that has its own line.
+	colon    = text.Pattern(`:(?:\s|\x01|$)`)
 	inList   = text.Pattern(`(?i)[ \t]*[,;](?:[ \t]+(?:and|und|&))?[ \t]*|[ \t]+(?:and|und|plus|&|\+)[ \t]+`)
 	ownLines = text.Pattern(`[ \t]*\n+[ \t]*(?:[-*•][ \t]+|[0-9]{1,3}[.)][ \t]+)?`)
 )
