@@ -84,7 +84,9 @@ func caseOf(c *policy.Contract, args strictjson.Value) *policy.Case {
 		v = v.Get(tok)
 	}
 	for i := range c.Cases {
-		if v.Exists() && slices.ContainsFunc(c.Cases[i].Values, func(want []byte) bool { return schema.Equal(v, strictjson.Of(want)) }) {
+		if slices.ContainsFunc(c.Cases[i].Values, func(want []byte) bool {
+			return v.Exists() && schema.Equal(v, strictjson.Of(want)) || !v.Exists() && string(want) == "null"
+		}) {
 			return &c.Cases[i]
 		}
 	}

@@ -64,10 +64,12 @@ func (j *judge) judgeLeaves() {
 			continue
 		}
 		guess := r != ""
-		if !guess && (j.destroys(l) && !j.anchored(l) || !j.ordered(l)) {
+		if !guess && j.destroys(l) && !j.anchored(l) {
 			r = writ.ProvenanceAnchor
+		} else if !guess {
+			r = j.ordered(l)
 		}
-		if r != "" && j.onlyNamed(l) {
+		if r != "" && r != writ.ProvenanceReader && j.onlyNamed(l) {
 			r = writ.ProvenanceOrder
 		} else if guess && j.kept == keptNot {
 			j.guessed(l)
@@ -179,19 +181,27 @@ func (j *judge) destroys(l *leaf) bool {
 }
 
 // ordered is R9 where the contract has orders: a value rests on words of the user that one of
-// them is of. What the operator lists or a person allowed from now on is their own word.
-func (j *judge) ordered(l *leaf) bool {
+// them is of, and is done where he means (R28). What the operator lists or a person allowed
+// from now on is their own word.
+func (j *judge) ordered(l *leaf) writ.Reason {
 	if l.rule == nil || len(l.rule.Orders) == 0 || j.strict || j.unordered {
-		return true
+		return ""
 	}
 	switch l.rule_ {
 	case "const", "grown", grownOutput, keptCall:
-		return true
+		return ""
 	}
-	nouns := append(slices.Clone(l.rule.Words), l.collection())
-	return slices.ContainsFunc(l.refs, func(r Ref) bool {
-		return r.Tool == userTool && j.session().ledger.Ordered(provenance.Quote{Evidence: r.Evidence, Start: r.Start, End: r.End}, l.rule.Orders, nouns)
-	})
+	nouns, why := append(slices.Clone(l.rule.Words), l.collection()), writ.ProvenanceOrder
+	for _, r := range l.refs {
+		if r.Tool != userTool || !j.session().ledger.Ordered(provenance.Quote{Evidence: r.Evidence, Start: r.Start, End: r.End}, l.rule.Orders, nouns) {
+			continue
+		}
+		if len(j.contract.Where) == 0 || j.session().there(j.contract.Where, r.Evidence) {
+			return ""
+		}
+		why = writ.ProvenanceReader
+	}
+	return why
 }
 
 // onlyNamed reports whether a refused value would pass if the contract had no orders.

@@ -55,6 +55,9 @@ type Session struct {
 	// fetches counts the links of a result that were followed to one host (R20).
 	fetches map[fetched]int
 
+	// visits are the calls that say where other acts are done, the latest last (R28).
+	visits []visit
+
 	// spending is what was taken from budgets (R27).
 	spending map[string][]spending
 
@@ -196,6 +199,9 @@ func (s *Session) Decided(d *Decision) {
 					s.ledger.Opened(a.Collection, name)
 				}
 			}
+		}
+		if path, ok := d.policy.Goes(d.Call.Server, toolOf(d.Call)); ok {
+			s.visit(d.Call.Server+"/"+toolOf(d.Call), d.Call.Arguments, path)
 		}
 		if d.basis.act != "" {
 			s.done[d.basis.act] = append(s.done[d.basis.act], acted{call: d.key(), fresh: s.next})

@@ -27,7 +27,7 @@ const maxRules = 500
 // compile turns what was read into a policy, and notes every fault of meaning
 // on the way. The policy is only used when there is none.
 func (r *reader) compile(f *policyFile) *Policy {
-	p := &Policy{Profile: Standard, Collections: map[string]Collection{}, Contracts: map[string]*Contract{}}
+	p := &Policy{Profile: Standard, Collections: map[string]Collection{}, Contracts: map[string]*Contract{}, goes: map[string]Source{}}
 	if f.Version.Valid && f.Version.N != 1 {
 		r.Fault(f.Version.Node, "this version reads policies of version 1", "version: 1")
 	}
@@ -136,6 +136,7 @@ func (r *reader) contract(p *Policy, key *strictyaml.Node, f *toolFile) *Contrac
 	c.Plain, _ = pick(r, f.Arguments, map[string]bool{"plain": true})
 	r.bindings(p, c, f)
 	r.within(c)
+	r.where(p, c, f)
 	r.composites(c, f)
 	c.Phrases = r.phrases(f.Phrases)
 	r.saying(c, f)
@@ -479,6 +480,29 @@ func (r *reader) cases(p *Policy, c *Contract, f *toolFile) {
 	}
 	if f.Cases.Given() && f.Cases.Node.Kind == strictyaml.List && len(f.Cases.Items) == 0 {
 		r.Fault(f.Cases.Node, "an empty list of cases", "remove it")
+	}
+}
+
+// where compiles `where:`.
+func (r *reader) where(p *Policy, c *Contract, f *toolFile) {
+	for _, t := range f.Where.Items {
+		var s Source
+		if t.Node.Kind != strictyaml.Text || !r.outputRef(t, &s) {
+			continue
+		}
+		key := s.Server + "/" + s.Tool
+		if was, is := p.goes[key]; s.HasAt && (!s.At.Exact() || len(s.At.Tokens) == 0) || is && was.At.Source != s.At.Source {
+			r.Fault(t.Node, "where an act is done is said by one argument of a tool, by its exact pointer, alike in all contracts", "server/tool#/url")
+			continue
+		}
+		p.goes[key] = s
+		c.Where = append(c.Where, s)
+	}
+	ordered := slices.ContainsFunc(c.Args, func(a ArgRule) bool { return len(a.Orders) > 0 }) || slices.ContainsFunc(c.Cases, func(k Case) bool {
+		return slices.ContainsFunc(k.Args, func(a ArgRule) bool { return len(a.Orders) > 0 })
+	})
+	if f.Where.Given() && !ordered {
+		r.Fault(f.Where.Node, "where an act is done is asked of what the user ordered, and no argument has orders", "orders: [type]")
 	}
 }
 

@@ -334,6 +334,9 @@ type Contract struct {
 	Budgets []Budget // R27
 	// Bindings say which arguments belong to one record (R37).
 	Bindings []Binding
+	// Where are the calls of which the latest says where the act is done, each with the
+	// argument that says it, if it has one (R28).
+	Where []Source
 	// Plain says that a read is asked with plain words: what nothing vouches for and
 	// could reach somebody else is asked about.
 	Plain bool
@@ -382,6 +385,7 @@ type Policy struct {
 	// for the default.
 	ApprovalsPerSession *int
 
+	goes   map[string]Source   // Where of all contracts, by server/tool
 	stores map[string][]string // R38: of a server or server/tool
 }
 
@@ -396,6 +400,13 @@ func (p *Policy) Knows(server string) bool {
 		}
 	}
 	return false
+}
+
+// Goes reports whether a call of a tool says where other acts are done, and at which of its
+// arguments: none has the empty path.
+func (p *Policy) Goes(server, tool string) (path []string, ok bool) {
+	s, ok := p.goes[server+"/"+tool]
+	return s.At.Tokens, ok
 }
 
 // Approvals is how many calls of one session may be put to a person.

@@ -105,6 +105,9 @@ type toolFile struct {
 	// SameRecord lists arguments of one record, or several such lists. The first
 	// of a list names the record (R37): [/order_id, /item_ids/*].
 	SameRecord recordsFile `yaml:"same_record"`
+	// Where lists the calls whose latest says where the act is done, each with the argument
+	// that does, if it has one: server/tool#/url.
+	Where strictyaml.Words `yaml:"where"`
 	// Composites are the words in which the user writes several arguments as one
 	// (R15): '{/owner}/{/repo}'.
 	Composites strictyaml.Words `yaml:"composites"`

@@ -28,8 +28,8 @@ import (
 // OrderOf reports whether the bytes [start, end) of a text are what one of some orders in it
 // is of. The nouns are words for such things.
 func OrderOf(s string, orders, nouns []string, start, end int) bool {
-	// What a name says is nothing that the user says of it.
-	said := s[:start] + fmt.Sprintf("%-*.*s", end-start, end-start, "it") + s[end:]
+	// What a name says, or a link, is nothing that the user says of it.
+	said := linksIn().ReplaceAllStringFunc(s[:start], blotLink) + fmt.Sprintf("%-*.*s", end-start, end-start, "it") + linksIn().ReplaceAllStringFunc(s[end:], blotLink)
 	told := slices.ContainsFunc(orders, isTelling) // of something
 	ends := endsName(s, nouns, start, end, told)
 	is := false
@@ -42,6 +42,15 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 		return !is
 	})
 	return is
+}
+
+// linksIn is what is no words of a sentence, whatever stands in it.
+var linksIn = text.Pattern(`[A-Za-z][A-Za-z0-9+.-]*://\S+`)
+
+// blotLink has a page in the stead of a link, and leaves what ends the clause.
+func blotLink(link string) string {
+	bare := strings.TrimRight(link, stops+quotes+brackets)
+	return fmt.Sprintf("%-*.*s", len(bare), len(bare), "the page") + link[len(bare):]
 }
 
 // isTelling reports whether behind an order a sentence follows.

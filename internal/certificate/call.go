@@ -269,8 +269,10 @@ func caseOf(c *policy.Contract, args strictjson.Value) *policy.Case {
 	}
 	which := args.Find(c.CaseAt)
 	for i, k := range c.Cases {
-		if which.Exists() && slices.ContainsFunc(k.Values, func(v []byte) bool { return schema.Equal(which, strictjson.Of(v)) }) {
-			return &c.Cases[i]
+		for _, v := range k.Values {
+			if which.Exists() && schema.Equal(which, strictjson.Of(v)) || !which.Exists() && strictjson.KindOf(v) == strictjson.Null {
+				return &c.Cases[i]
+			}
 		}
 	}
 	return nil

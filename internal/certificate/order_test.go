@@ -95,6 +95,47 @@ func TestOrderOfAnother(t *testing.T) {
 	}
 }
 
+// TestWhereOrdered: an act is done at the place that the user's turn names, or at the only one.
+func TestWhereOrdered(t *testing.T) {
+	where := []policy.Source{{Server: "b", Tool: "go"}, {Server: "b", Tool: "back"}}
+	a, b, back := visit{"b", "go", "a.example"}, visit{"b", "go", "b.example"}, visit{"b", "back", ""}
+	for i, c := range []struct {
+		turns []string // the last of which orders
+		went  []visit
+		is    bool
+	}{
+		{[]string{"type x"}, nil, false},
+		{[]string{"type x"}, []visit{a}, true},
+		{[]string{"type x"}, []visit{a, a}, true},
+		{[]string{"type x"}, []visit{b, a}, false},
+		{[]string{"type x"}, []visit{a, back}, false},
+		{[]string{"type x"}, []visit{a, {"b", "look", "c.example"}}, false}, // of another contract, and a place
+		{[]string{"type x"}, []visit{a, back, a}, true},
+		{[]string{"open b.example", "type x"}, []visit{a}, false},
+		{[]string{"type x on a.example"}, []visit{b, a}, true},
+		{[]string{"type x on a.example"}, []visit{a, b}, false},
+		{[]string{"type x on a.example, not b.example"}, []visit{a}, false},
+		{[]string{"type x on a.example"}, []visit{a, back}, false},
+	} {
+		s := &Session{went: c.went}
+		for n, text := range c.turns {
+			s.turns = append(s.turns, turn{evidence: uint32(n + 1), text: text, own: provenance.OwnText(text)})
+		}
+		if got := s.meant(&call{contract: &policy.Contract{Where: where}}, gate.Ref{Evidence: uint32(len(c.turns))}); got != c.is {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+	const text = "type Anna"
+	s := &Session{turns: []turn{{evidence: 1, text: text, own: text}}, went: []visit{a, back}}
+	l := &leaf{value: strictjson.StringOf("Anna"), rule: &policy.ArgRule{Orders: []string{"type"}, Role: policy.Content}, Trace: &gate.Trace{Rule: "user", Evidence: []gate.Ref{{Evidence: 1, Tool: userTool, Start: 5, End: 9}}}}
+	if s.commanded(&call{contract: &policy.Contract{Where: where}}, l) || !s.commanded(&call{contract: &policy.Contract{}}, l) {
+		t.Error("what is ordered is not asked for its place, or what has none is")
+	}
+	if !(&Session{}).meant(&call{contract: &policy.Contract{}}, gate.Ref{Evidence: 1}) {
+		t.Error("a contract that asks for no place has one")
+	}
+}
+
 // act is an act of both.
 func act(t *testing.T, l *provenance.Ledger, s *Session) {
 	t.Helper()

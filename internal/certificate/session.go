@@ -101,6 +101,7 @@ type Session struct {
 	listed    map[string]uint32     // directories that were listed whole, by which evidence; 0 for what was newly made
 	folded    map[string]bool       // paths, in any letters' case
 	secrets   bool                  // one of them is secret (R30)
+	went      []visit               // calls that say where other acts are done
 	used      map[uint32]bool       // answers of a person that an act used up
 	spent     []spent               // one-time values that acts used up
 }

@@ -371,8 +371,51 @@ func (s *Session) commanded(c *call, l *leaf) bool {
 		return true
 	}
 	return slices.ContainsFunc(l.Evidence, func(e gate.Ref) bool {
-		return s.ordered(l, e) && (strings.HasPrefix(l.Rule, "user") || s.typed(l, e) || s.names(c, l.collection(), l.words(), l.value, e, false))
+		return s.ordered(l, e) && s.meant(c, e) && (strings.HasPrefix(l.Rule, "user") || s.typed(l, e) || s.names(c, l.collection(), l.words(), l.value, e, false))
 	})
+}
+
+// visit is a call that says where other acts are done, and the host, "" where it says none.
+type visit struct{ server, tool, host string }
+
+func hostAt(args strictjson.Value, path []string) string {
+	link, _ := args.Find(path).Text()
+	if hosts := provenance.Hosts(link); len(path) > 0 && len(hosts) == 1 {
+		return hosts[0]
+	}
+	return ""
+}
+
+// meant reports whether an act is done where the turn that a reference quotes says, or, where
+// it names no place, at the only one that was named in the session (R28).
+func (s *Session) meant(c *call, e gate.Ref) bool {
+	if c.contract == nil || len(c.contract.Where) == 0 {
+		return true
+	}
+	at, named := "", []string(nil)
+	for _, v := range s.went {
+		if slices.ContainsFunc(c.contract.Where, func(w policy.Source) bool { return w.Server == v.server && w.Tool == v.tool }) {
+			at = v.host
+		}
+	}
+	for _, t := range s.turns {
+		if t.evidence == e.Evidence {
+			named = provenance.Hosts(t.own)
+		}
+	}
+	if len(named) > 0 {
+		return at == named[0] && len(named) == 1
+	}
+	for _, t := range s.turns {
+		named = append(named, provenance.Hosts(t.own)...)
+	}
+	for _, v := range s.went {
+		if v.host != "" {
+			named = append(named, v.host)
+		}
+	}
+	slices.Sort(named)
+	return slices.Equal(slices.Compact(named), []string{at})
 }
 
 // ordered reports whether a reference quotes what one of the orders of an argument is of: in

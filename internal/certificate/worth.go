@@ -143,6 +143,9 @@ func (s *Session) send(c *call) {
 		s.spend(c)
 	}
 	c.acts = s.acts
+	if path, ok := c.Policy.Goes(c.server, c.tool); ok {
+		s.went = append(s.went, visit{c.server, c.tool, hostAt(c.args, path)})
+	}
 	run, low := "", writ.Operator
 	flush := func() {
 		if utf8.RuneCountInString(run) >= part {

@@ -1,0 +1,47 @@
+package provenance
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Hosts returns the hosts of a text, of links and by themselves, each once, in small letters
+// and with a port that is not its scheme's. What may be the name of a file is none.
+func Hosts(s string) (out []string) {
+	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return blank(r) || isMark(r) || r == ',' || r == ';' }) {
+		w = strings.ToLower(strings.TrimRight(w, stops))
+		if at := strings.Index(w, "://"); at < 0 {
+			host := w
+			if i := strings.IndexAny(w, "/?#:"); i >= 0 {
+				host = w[:i]
+			}
+			if _, is := BareHost(strictjson.StringOf("https://" + host)); !is {
+				continue
+			}
+			w = "https://" + w
+		}
+		if u, err := url.Parse(w); err == nil && u.Hostname() != "" {
+			host := strings.TrimRight(u.Hostname(), ".")
+			if p := u.Port(); p != "" && !(p == "443" && u.Scheme == "https" || p == "80" && u.Scheme == "http") {
+				host += ":" + p
+			}
+			if !slices.Contains(out, host) {
+				out = append(out, host)
+			}
+		}
+	}
+	return out
+}
+
+// Hosts returns the hosts that the user typed, in one turn or, of turn 0, in any.
+func (l *Ledger) Hosts(turn uint32) (out []string) {
+	for i := range l.turns {
+		if turn == 0 || l.turns[i].Evidence == turn {
+			out = append(out, Hosts(l.turns[i].own.text)...)
+		}
+	}
+	return out
+}
