@@ -144,7 +144,8 @@ func (s *Session) send(c *call) {
 	}
 	c.acts = s.acts
 	if path, ok := c.Policy.Goes(c.server, c.tool); ok {
-		s.went = append(s.went, visit{c.server, c.tool, hostAt(c.args, path)})
+		at := visit{c.server, c.tool, hostAt(c.args, path)}
+		s.went = append(slices.DeleteFunc(s.went, func(v visit) bool { return v == at }), at)
 	}
 	run, low := "", writ.Operator
 	flush := func() {
