@@ -232,7 +232,7 @@ func behindLead(words, nouns []string) []string {
 			noun = true
 		case idle[w] || leadIn[w] && !noun:
 		case (w == "that" || w == "this" || w == "those" || w == "these" || w == quotedName) && isNoun(next, nouns) && !noun:
-		case noun && (leadOn[w] || definite[w]):
+		case noun && (leadOn[w] || definite[w] || w == "with" && isNoun(next, nouns)): // "with name Anna", not "with Anna"
 		default:
 			return words
 		}
@@ -250,7 +250,7 @@ var (
 	// leadIn are words before a name, leadOn those between a word for such things and a name.
 	leadIn = wordSet(`the a an my our your both old stale duplicate duplicated outdated obsolete unused wrong temporary test please then also
 		der die das den dem mein meine meinen unser unsere unseren beide`)
-	leadOn = wordSet("of about on for between from with called named titled for you we i know have remember saved stored noted that is are über von mit zu zwischen namens")
+	leadOn = wordSet("of about on between called named titled you we i know have remember saved stored noted that is are über von zwischen namens")
 	// all are words for all that there is of something.
 	all = wordSet("everything all anything alles")
 	// relating are those that say of a name of what something else is.
