@@ -121,7 +121,7 @@ func (j *judge) fromOrder(l *leaf, src policy.Source) writ.Reason {
 		slices.ContainsFunc(j.leaves, func(o *leaf) bool { return o != l && o.rule_ == "derived:fresh" && o.inside && o.text != l.text }) {
 		return writ.ProvenanceUnseen
 	}
-	at, ok := s.ledger.Ordered(l.value, src.Phrases)
+	at, ok := s.ledger.NameOrdered(l.value, src.Phrases)
 	switch {
 	case !ok:
 		return writ.ProvenanceUnseen

@@ -276,10 +276,10 @@ func Begun(v strictjson.Value, begins []string) bool {
 	})
 }
 
-// Ordered answers for a name that Begun takes (R36): where the user's latest turn, or one
+// NameOrdered answers for a name that Begun takes (R36): where the user's latest turn, or one
 // behind it that only agrees, says one of some phrases and means it, and no act since made
 // something of another name, whoever gave that.
-func (l *Ledger) Ordered(v strictjson.Value, phrases []string) (Quote, bool) {
+func (l *Ledger) NameOrdered(v strictjson.Value, phrases []string) (Quote, bool) {
 	if name, _ := v.Text(); l.ordered != "" && l.ordered != name {
 		return Quote{}, false
 	}
