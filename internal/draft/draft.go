@@ -234,6 +234,8 @@ func arguments(b *strings.Builder, tool []string, shut bool, args []leaf) {
 		switch {
 		case a.mayBeText() && a.isProgram(): // a part of the one the user typed is another
 			line = "role: target, from: [approval]"
+		case shut && len(args) == 1 && slices.Contains(deletes, verb(tool)): // who only names it orders nothing
+			line += ", orders: [" + strings.Join(deletes, ", ") + ", get rid of]"
 		case shut:
 		case a.isList():
 			line = "role: enum"
@@ -252,6 +254,9 @@ func arguments(b *strings.Builder, tool []string, shut bool, args []leaf) {
 		fmt.Fprintf(b, "      %s: { %s }\n", scalar(a.pointer), line)
 	}
 }
+
+// deletes are verbs of tools that delete, as people order it too.
+var deletes = []string{"delete", "remove", "drop", "erase", "forget"}
 
 // verb is the first word of an act's name that says what it does, "" where none does.
 func verb(tool []string) string {

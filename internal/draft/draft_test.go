@@ -134,6 +134,23 @@ func TestWritten(t *testing.T) {
 	}
 }
 
+// Who only names a thing does not have it deleted: of a tool that is told nothing else the
+// draft asks for the order.
+func TestOrders(t *testing.T) {
+	for tool, ordered := range map[string]bool{
+		`{"name":"delete_entities","inputSchema":{"type":"object","properties":{"names":{"type":"array","items":{"type":"string"}}}}}`: true,
+		`{"name":"remove_label","inputSchema":{"type":"object","properties":{"label":{"type":"string"}}}}`:                             true,
+		`{"name":"delete_file","inputSchema":{"type":"object","properties":{"repo":{"type":"string"},"path":{"type":"string"}}}}`:      false,
+		`{"name":"cancel_booking","inputSchema":{"type":"object","properties":{"booking":{"type":"string"}}}}`:                         false,
+		`{"name":"update_page","inputSchema":{"type":"object","properties":{"page":{"type":"string"}}}}`:                               false,
+	} {
+		text, got := drafted(t, tool)
+		if is := slices.ContainsFunc(got.Args, func(a policy.ArgRule) bool { return slices.Contains(a.Orders, "get rid of") }); is != ordered {
+			t.Errorf("drafted as\n%s", text)
+		}
+	}
+}
+
 // What is run waits for a person whatever the user typed: a part of a statement or a
 // command is another one, and a run of his words vouches.
 func TestPrograms(t *testing.T) {
