@@ -534,7 +534,7 @@ func (j *judge) trace() {
 		j.d.Traces = append(j.d.Traces, t)
 		kind := l.value.Kind()
 		j.d.args = append(j.d.args, provenance.Arg{
-			Pointer: l.pointer, Value: l.value, Type: l.typ(), Label: l.carries(), Fixed: l.rule_ == "const" && l.rule.Constants() == 1,
+			Pointer: l.pointer, Value: l.value, Type: l.typ(), Label: l.carries(), Fixed: !l.rule.Narrows(l.rule_),
 			// An empty value carries no more than a boolean does.
 			Narrow: kind == strictjson.Bool || l.enum || l.empty || l.declined || l.rule_ == grownOutput && !j.d.Effect.Gated() ||
 				l.role == policy.Control && kind == strictjson.Number && integer(l.value) && provenance.SmallSpace(provenance.Untyped, l.value),

@@ -133,6 +133,9 @@ func (r *reader) within(c *Contract) {
 		all = append(all, k.Args...)
 	}
 	for _, a := range all {
+		if a.Sorts && (c.CaseAt == nil && c.Effect != Read || a.Constants() == 0) {
+			r.FaultAt(a.Line, a.Col, "sorts is of constants that say how the list of a read is sorted", "role: control, from: [const: [name, size]], sorts: true")
+		}
 		for _, in := range a.In {
 			if !slices.ContainsFunc(c.Args, func(o ArgRule) bool {
 				return o.At.Source == in.Source && (o.Role == Target || o.Role == Selector || o.Role == Control)

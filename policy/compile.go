@@ -220,7 +220,7 @@ func (r *reader) args(p *Policy, m strictyaml.Map[argFile], beside []ArgRule) []
 }
 
 func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *argFile) ArgRule {
-	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, EndsDay: f.EndsDay.Is, AnyHour: f.AnyHour.Is, Makes: f.Makes.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
+	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, Sorts: f.Sorts.Is, EndsDay: f.EndsDay.Is, AnyHour: f.AnyHour.Is, Makes: f.Makes.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)

@@ -250,6 +250,7 @@ type ArgRule struct {
 	Orders      []string // R9: "delete" of which what the user typed has to be what is ordered
 	Units       []string // R8: "shares" makes a 50 before it this amount's 50
 	Steers      bool     // held to From by a read too
+	Sorts       bool     // of a read: what it says leaves nothing out of the list
 	EndsDay     bool     // R10: a day that the user named stands for its end
 	AnyHour     bool     // R10: and for any hour of it
 	Makes       bool     // R13: the act newly makes what it names, and fails where there is one
@@ -274,6 +275,12 @@ func (a *ArgRule) Constants() (n int) {
 		n += len(src.Const)
 	}
 	return n
+}
+
+// Narrows reports whether a value that this argument takes by a rule (Trace.Rule) leaves
+// something out of a list: none does where the operator leaves no other, or says that it sorts.
+func (a *ArgRule) Narrows(rule string) bool {
+	return a == nil || rule != "const" || a.Constants() != 1 && !a.Sorts
 }
 
 // NoArgs is what a contract says of calls without a target, selector or amount

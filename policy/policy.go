@@ -148,6 +148,9 @@ type argFile struct {
 	// Steers says that the argument of a read decides what runs, and is held to what its
 	// line accepts as an act's is.
 	Steers strictyaml.Truth `yaml:"steers"`
+	// Sorts says that the argument of a read says how its list is sorted or written, and
+	// leaves nothing out of it.
+	Sorts strictyaml.Truth `yaml:"sorts"`
 	// EndsDay says that the time ends something: a day that the user names ends at
 	// 23:59 or at the midnight after (R10).
 	EndsDay strictyaml.Truth `yaml:"ends_day"`

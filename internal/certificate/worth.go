@@ -318,8 +318,8 @@ func (x *extraction) searched(p *place) (day string, ok bool) {
 	for _, l := range x.leaves {
 		text, isText := l.value.Text()
 		_, notDay := time.Parse("2006-01-02", text)
-		switch fixed := l.Rule == "const" && l.rule != nil && l.rule.Constants() == 1; {
-		case fixed || empty(l.value):
+		switch {
+		case l.fixed() || empty(l.value):
 		case isText && l.Pointer == p.rule.Matches && strings.Contains(name, text):
 		case isText && l.Pointer == p.rule.On && l.Label == writ.User && notDay == nil:
 			day = text
@@ -336,7 +336,7 @@ func (x *extraction) lookedUp(p *place) string {
 		return ""
 	}
 	wide := slices.DeleteFunc(slices.Clone(x.leaves), func(l *leaf) bool {
-		return l.Rule == "const" && l.rule != nil && l.rule.Constants() == 1 || empty(l.value)
+		return l.fixed() || empty(l.value)
 	})
 	if len(wide) != 1 || wide[0].Pointer != p.rule.LookedUp {
 		return ""
@@ -352,8 +352,8 @@ func (x *extraction) asked() bool {
 	}) || len(x.fields) > 0
 }
 
-// fixed reports whether the contract leaves no other value.
-func (l *leaf) fixed() bool { return l.Rule == "const" && l.rule != nil && l.rule.Constants() == 1 }
+// fixed reports whether a value leaves nothing out of a list.
+func (l *leaf) fixed() bool { return !l.rule.Narrows(l.Rule) }
 
 // whole is the directory of a path that is in a list which nothing but that directory
 // narrowed.
