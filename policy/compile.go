@@ -309,7 +309,7 @@ func DefaultSources(role Role) []Source {
 }
 
 // maxWords bounds the words of one argument.
-const maxWords = 16
+const maxWords = 24
 
 // wordForm is one word as it stands in a sentence, or a few with a blank between, of any
 // length: counted repetition of a class that large is a program of 1.2 MB.
@@ -330,7 +330,7 @@ func (r *reader) words(f strictyaml.Words, example string) []string {
 		}
 	}
 	if f.Given() && f.Node.Kind == strictyaml.List && len(f.Items) == 0 || len(out) > maxWords {
-		r.Fault(f.Node, "between 1 and 16 words", example)
+		r.Fault(f.Node, "between 1 and 24 words", example)
 	}
 	return out
 }

@@ -47,7 +47,7 @@ func takesOut(words []string) bool {
 }
 
 func means(text string, start, end int, stands func(clause string, phrase []string, after string) (wish, is bool)) bool {
-	before, after := text[:start], unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
+	before, after := fronted().ReplaceAllString(text[:start], "$1"), unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
 	close := strings.TrimRight(before, " \t")
 	if r, n := utf8.DecodeLastRuneInString(close); isMark(r) && !strings.ContainsRune(brackets, r) {
 		// A mark that ends a word, with a blank behind it, ends what was quoted.
@@ -83,6 +83,12 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	}
 	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !quoted(text, start)
 }
+
+// fronted is where something is to be done, said before it: "on https://leaf.example/contact
+// fill in the form". An address or a path says so, and no other word.
+var fronted = text.Pattern(`(?i)(^|[.!?;\n][ \t\n]*|,[ \t]+)(?:on|in|at|under|auf|in|unter)[ \t]+` + address + `[ \t]+$`)
+
+const address = `[\pL\pN$~/.][^\s"'“”„‘’«»<>()\x60,;!?]*[/.#][^\s"'“”„‘’«»<>()\x60,;!?]*[\pL\pN]`
 
 // unhindered is a text without what says for courtesy alone that it may not be possible.
 func unhindered(text string) string { return courtesy().ReplaceAllString(text, "$1") }

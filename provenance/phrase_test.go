@@ -33,6 +33,10 @@ func TestMeans(t *testing.T) {
 		"§open the door§ unless it rains": false, "§open the door§, but only if Kim rings": false, "§open the door§ when I say so": false, "§open the door§, actually leave it": false, "§open the door§, rather not": false,
 		"Set it and then §open the door§": true, "Go to the hall and §open the door§": true, "I want you to §open the door§": true, "Let’s §open the door§": true, "Can you please just help me §open the door§?": true,
 		"§open the door§. If it rains, close it.": true, "Please turn on the §open the door§ mode": true, "I like the §open the door§ mode": false,
+		// where, said before it
+		"On https://leaf.example/contact §open the door§.": true, "Thanks. In $ROOT/repo §open the door§": true, "in acme/parser §open the door§": true, "Yes, at leaf.example §open the door§": true,
+		"Is he in acme/parser §open the door§": false, "Bob in acme/parser §open the door§": false, "In here §open the door§": false, "In acme/parser Bob §open the door§": false, "In acme/parser, don't §open the door§": false,
+		"Should it in acme/parser §open the door§": false, "In acme/parser §open the door§?": false, "\"In acme/parser §open the door§\"": false, "If it is shut, in acme/parser §open the door§": false, "in a.txt's §open the door§": false,
 		// denials
 		"§open the door§? No, leave it.": false, "§open the door§. No, leave it.": false, "§open the door§, no": false, "§open the door§ today, please. No, wait.": false, "§open the door§. Oh no, stop!": false,
 		"§open the door§ - don't": false, "§open the door§ at 10:30 for Kim, no": false, "§open the door§ at 10.30 for Kim (no, leave it)": false, "§open the door§ but don’t": false, "§open the door§. Do not.": false, "§open the door§, nicht das Fenster": false, "§open the door§. Nein!": false, "§open the door§ or not": false,
