@@ -34,8 +34,8 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 }
 
 // fromTypedIn accepts the join of a directory that is vouched for and a name, or the path
-// below it, that the user typed, in a closed collection: which directory he means the agent
-// chooses among those that were shown.
+// below it, that the user typed, or that he typed a path below ("picnic/todo.md"), in a closed
+// collection: which directory he means the agent chooses among those that were shown.
 func (j *judge) fromTypedIn(l *leaf) writ.Reason {
 	s, text := j.session(), ""
 	if text, _ = l.value.Text(); s == nil || len(text) > longestPath || j.strict || l.answer || l.key || l.lines || s.ledger.Turns() == 0 || !j.closedCollection(l.collection()) || j.commands(l) {
@@ -50,7 +50,10 @@ func (j *judge) fromTypedIn(l *leaf) writ.Reason {
 		name.Named = j.setApart(l, name) || !strings.ContainsAny(text[at+1:], "./") || strings.Contains(text[at+1:], " ")
 		said, why := s.ledger.Typed(name)
 		if why != "" {
-			continue
+			above := false
+			if said, above = s.ledger.TypedAbove(name.Value); !above {
+				continue
+			}
 		}
 		if a := s.ledger.Find(dir); len(a.Vouched) > 0 && !a.OneTime {
 			l.founded = founded{rule_: ruleTypedIn, label: min(writ.User, a.Vouched[0].Label), refs: []Ref{refOf(a.Vouched[0]), quoteOf(said)}, newest: min(a.Vouched[0].Evidence, said.Evidence)}

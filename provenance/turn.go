@@ -147,6 +147,31 @@ func (l *Ledger) LapseTurns() {
 // Turns returns how many turns vouch.
 func (l *Ledger) Turns() int { return len(l.turns) }
 
+// TypedAbove returns where the user typed a path below a directory of that name:
+// "picnic/todo.md" is below picnic.
+func (l *Ledger) TypedAbove(v strictjson.Value) (Quote, bool) {
+	name, _ := v.Text()
+	if name == "" || CheckText(v) != "" {
+		return Quote{}, false
+	}
+	for i := len(l.turns) - 1; i >= 0; i-- {
+		own := &l.turns[i].own
+		for at, end := 0, 0; ; at = end {
+			next := strings.Index(own.text[at:], name+"/")
+			if next < 0 {
+				break
+			}
+			at += next
+			end = at + len(name)
+			below, _ := utf8.DecodeRuneInString(own.text[end+1:])
+			if wordAt(own.text, at) && isAlnum(below) {
+				return Quote{l.turns[i].Evidence, at, end}, true
+			}
+		}
+	}
+	return Quote{}, false
+}
+
 // LatestOrder returns the evidence of the user's latest turn that did not lapse and says more
 // than that he agrees, 0 for none.
 func (l *Ledger) LatestOrder() (evidence uint32) { return l.lastOrder }

@@ -4,9 +4,11 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/money"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
@@ -101,9 +103,19 @@ func (s *Session) typedIn(c *call, l *leaf, path string) bool {
 	}
 	q := c.query(l)
 	q.value, q.typ = strictjson.StringOf(dir), provenance.Path
-	return s.typed(&name, l.Evidence[1]) && slices.ContainsFunc(s.system(l.Evidence[0]), func(p *place) bool {
+	return (s.typed(&name, l.Evidence[1]) || s.above(l.Evidence[1])) && slices.ContainsFunc(s.system(l.Evidence[0]), func(p *place) bool {
 		return p.rule != nil && p.label >= writ.System && p.rule.Lifetime == 0 && equal(q.value, provenance.Path, p) && q.source(policy.Source{}, p) && (!c.target(l) || s.chosen(c, l, p))
 	})
+}
+
+// above reports whether what the user typed at a place is a directory on the way of a path.
+func (s *Session) above(r gate.Ref) bool {
+	t, _, ok := s.quote(r)
+	if !ok || !t.begins(r.Start) || !strings.HasPrefix(t.own[r.End:], "/") {
+		return false
+	}
+	below, _ := utf8.DecodeRuneInString(t.own[r.End+1:])
+	return unicode.IsLetter(below) || unicode.IsNumber(below) || unicode.IsMark(below)
 }
 
 // invented reports whether a value is rested on where the session newly made something of
