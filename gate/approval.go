@@ -17,7 +17,7 @@ import (
 //
 // A call that fails only for want of a person may be put to one. He answers for one
 // call, byte for byte: this tool, these arguments and what was answered inside it (R31),
-// this session, this policy. His
+// this session, this policy, to which lines may have been kept since. His
 // yes stands for what each value of it lacked when he was asked, for ten minutes and
 // once: what a value lacks beyond that when the call is made is another question. It
 // makes no value worth anything to another call. Where the answer comes
@@ -106,7 +106,7 @@ func (d *Decision) Ask() *Ask {
 }
 
 // Approved reports whether the call passes by a person's yes, and would not without it.
-func (d *Decision) Approved() bool { return d.basis.approval != "" }
+func (d *Decision) Approved() bool { return len(d.basis.approvals) > 0 }
 
 // Approval is a person's answer.
 type Approval struct {
@@ -159,17 +159,14 @@ func (j *judge) approve(unfounded, against []writ.Failure) (stands []writ.Failur
 	ask := &Ask{Act: j.askKey(), Arguments: j.sent(), Answers: j.in.Call.Answers}
 	lacks := j.lacks(against)
 	ask.Question = s.question(ask.Act, lacks)
-	said, answered := s.approvals[ask.Act]
-	if answered && j.in.Time.Sub(said.At) >= ApprovalHolds {
-		answered = false
-	}
+	said, acts := j.answered()
 	switch {
 	case j.refused(s):
 		j.d.asked = writ.ApprovalRefused
 		return fs
-	case answered && said.Yes && said.covers(lacks):
+	case said.Yes && said.covers(lacks):
 		j.approved(said)
-		j.d.basis.approval = ask.Act
+		j.d.basis.approvals = acts
 		return nil
 	case !s.asked[ask.Question] && len(s.asked) >= j.in.Policy.Approvals():
 		return fs
@@ -275,9 +272,32 @@ func (j *judge) askable(against []writ.Failure) bool {
 // whatever came, under the policy it was asked under; a no stands against what they say, so
 // that a blank more is no other call, and neither is one after another thing was allowed
 // from now on.
-func (j *judge) askKey() string {
+func (j *judge) askKey() string { return j.askKeyOf(j.in.Policy.Digest) }
+
+func (j *judge) askKeyOf(policy [32]byte) string {
 	sent, answers := j.sent().Raw(), j.in.Call.Answers.Raw()
-	return j.digestCall(nil, canonicalForm(sent), canonicalForm(answers)) + "." + j.digestCall(j.in.Policy.Digest[:], sent, answers)
+	return j.digestCall(nil, canonicalForm(sent), canonicalForm(answers)) + "." + j.digestCall(policy[:], sent, answers)
+}
+
+// answered is the newest answer to this very call that still holds, the zero one for none,
+// and the keys of all there are: asked under this policy, or under one to which persons have
+// only added since.
+func (j *judge) answered() (said answer, acts []string) {
+	s := j.session()
+	if len(s.approvals) == 0 {
+		return said, nil
+	}
+	for _, p := range j.in.Policy.Lineage() {
+		if a, ok := s.approvals[j.askKeyOf(p)]; ok {
+			if acts = append(acts, j.askKeyOf(p)); a.evidence > said.evidence {
+				said = a
+			}
+		}
+	}
+	if j.in.Time.Sub(said.At) >= ApprovalHolds {
+		return answer{}, acts
+	}
+	return said, acts
 }
 
 func (j *judge) digestCall(policy, sent, answers []byte) string {

@@ -90,8 +90,8 @@ func (j *judge) shuts(l *leaf) bool {
 	}
 	// The question about the last of them was answered with yes: this very value was
 	// refused before, and its being looked up again tells nothing new.
-	said, ok := s.approvals[j.askKey()]
-	return !ok || !said.Yes || j.in.Time.Sub(said.At) >= ApprovalHolds || !slices.ContainsFunc(said.Covers, func(c Covered) bool { return c.Pointer == l.pointer })
+	said, _ := j.answered()
+	return !said.Yes || !slices.ContainsFunc(said.Covers, func(c Covered) bool { return c.Pointer == l.pointer })
 }
 
 // guessed notes that a leaf was refused for its value.

@@ -154,7 +154,7 @@ type basis struct {
 	fetches   []fetched  // what R20 counts
 	spends    []spending // what it takes from budgets
 	asked     string     // the question that was put to a person
-	approval  string     // the answer an accepted act uses up
+	approvals []string   // the answers an accepted act uses up
 	act       string     // key of an act that must not be repeated unfounded (R23)
 	once      bool       // its server does it once for each key that the call carries
 }

@@ -212,7 +212,9 @@ func (s *Session) Decided(d *Decision) {
 		for _, take := range d.basis.spends {
 			s.spend(take)
 		}
-		delete(s.approvals, d.basis.approval)
+		for _, act := range d.basis.approvals {
+			delete(s.approvals, act)
+		}
 		return
 	}
 	if d.asked == writ.ApprovalPending || d.asked == writ.ApprovalExpired {

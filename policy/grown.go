@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -123,14 +124,34 @@ func (p *Policy) With(lines []Grown) (*Policy, bool) {
 // Grew reports whether a policy is another one with lines behind it that a person kept since:
 // written as GrownText does, each with who said so and when. Nothing else is another.
 func (p *Policy) Grew(from *Policy) bool {
-	apart := func(p *Policy) ([]byte, bool) {
-		return bytes.CutSuffix(slices.Concat(bytes.TrimRight(p.Source, "\n"), []byte("\n")), GrownText(p.Grown))
-	}
-	is, own := apart(p)
-	was, ownToo := apart(from)
+	is, own := p.apart()
+	was, ownToo := from.apart()
 	n := len(from.Grown)
 	return own && ownToo && bytes.Equal(is, was) && len(p.Grown) > n && bytes.HasPrefix(GrownText(p.Grown), GrownText(from.Grown)) &&
-		!slices.ContainsFunc(p.Grown[n:], func(g Grown) bool { return g.By == "" || g.At == "" })
+		!slices.ContainsFunc(p.Grown[n:], func(g Grown) bool { return !g.kept() })
+}
+
+// apart is the text before the grown lines, ok where these are written as GrownText does.
+func (p *Policy) apart() (text []byte, ok bool) {
+	return bytes.CutSuffix(slices.Concat(bytes.TrimRight(p.Source, "\n"), []byte("\n")), GrownText(p.Grown))
+}
+
+// kept reports whether a line says who said so and when.
+func (g Grown) kept() bool { return g.By != "" && g.At != "" }
+
+// Lineage are the digests of the policy and of those that it Grew from, the newest first: what a
+// person said under one of them he said under no less than this one allows. Of a text that ended
+// in several newlines before its first line that line is none of it.
+func (p *Policy) Lineage() [][sha256.Size]byte {
+	out := [][sha256.Size]byte{p.Digest}
+	text, own := p.apart()
+	for n := len(p.Grown); own && n > 0 && p.Grown[n-1].kept(); n-- {
+		source, _ := WithGrown(text, GrownText(p.Grown[:n-1]))
+		if out = append(out, sha256.Sum256(source)); n == 1 {
+			out = append(out, sha256.Sum256(bytes.TrimSuffix(source, []byte("\n"))))
+		}
+	}
+	return out
 }
 
 type grownFile struct {

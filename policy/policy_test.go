@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -385,6 +386,9 @@ func TestGrew(t *testing.T) {
 		}
 		if got := is.Grew(was); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
+		}
+		if got := slices.Contains(is.Lineage()[1:], was.Digest); got != c.want {
+			t.Errorf("%s: in its lineage: %v", c.name, got)
 		}
 	}
 }

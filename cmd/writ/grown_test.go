@@ -314,6 +314,54 @@ func TestGrownByTwo(t *testing.T) {
 	}
 }
 
+// TestGrownWhileAsked: two calls wait, told to the agent as such. What is kept with the one does not
+// undo the yes to the other; a reload that changes the policy does, and the yes says so.
+func TestGrownWhileAsked(t *testing.T) {
+	g := newGrowth(t)
+	serving(t, "--state", g.state, "--config", g.config)
+	asked := func(tool, arguments string) string {
+		t.Helper()
+		if out, code := piped77(t, "", "call", "--state", g.state, "--session", "demo", tool, arguments); code != 77 {
+			t.Fatal(code, out)
+		}
+		var qs []approval.Shown
+		if err := json.Unmarshal([]byte(command(t, "approve", "--json", "--state", g.state)), &qs); err != nil || len(qs) == 0 {
+			t.Fatal(qs, err)
+		}
+		return qs[len(qs)-1].ID
+	}
+	says := func(args ...string) string {
+		s := onTerminal(t, "", nil, append(args, "--state", g.state)...)
+		s.exits()
+		return strings.Join(strings.Fields(s.all()), " ")
+	}
+	const call = `{"id":"POL-014"}`
+	first, second := asked("fetch_policy", call), asked("close_ticket", `{"id":"INC-1042","resolution":"fixed"}`)
+	if out := says("approve", second, "--yes", "--keep", "source"); !strings.Contains(out, "from now on: ") {
+		t.Fatal(out)
+	}
+	if out := says("approve", first, "--yes"); !strings.Contains(out, "within ten minutes, it passes") {
+		t.Error(out)
+	}
+	if out, code := piped77(t, "", "call", "--state", g.state, "--session", "demo", "fetch_policy", call); code != 0 {
+		t.Errorf("the yes went void: %d %s", code, out)
+	}
+
+	third := asked("fetch_policy", `{"id":"POL-021"}`)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(g.config), "policy.yaml"), []byte(growing+"# another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := says("reload"); !strings.Contains(out, "in force") {
+		t.Fatal(out)
+	}
+	if out := says("approve", third, "--yes"); !strings.Contains(out, "the policy changed since the question was put") || strings.Contains(out, "it passes") {
+		t.Error(out)
+	}
+	if out, code := piped77(t, "", "call", "--state", g.state, "--session", "demo", "fetch_policy", `{"id":"POL-021"}`); code != 77 || !strings.Contains(out, "was asked") {
+		t.Errorf("%d %s", code, out)
+	}
+}
+
 // TestGrownTakenBack: what is taken back counts no more at a gateway that runs, or is said to
 // count still, where it was taken and where the policy is shown; what is asked about most is
 // counted by what is in force.

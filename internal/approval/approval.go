@@ -122,6 +122,9 @@ type Effects struct {
 	// the call goes on. keep is nil where the answer is good for this call alone. An
 	// answer that fails is none, but with a NotKeptError it is a yes that keeps nothing.
 	Settle func(a Answer, keep *Offer) error
+	// Changed, unless nil, reports whether the policy is another by now than the question was
+	// put under, and not that one with lines kept since: a yes then lets no later call pass.
+	Changed func() bool
 }
 
 // Answer is what a person said.
@@ -151,6 +154,7 @@ type entry struct {
 	put    uint64 // Now when it was put
 	taken  bool   // somebody answered
 	told   bool   // and no call was held for it then
+	moved  bool   // and the policy had changed
 	answer Answer
 	done   chan struct{} // closed when that is on record
 	over   uint64        // Now then, 0 before
@@ -455,7 +459,9 @@ func (q *Queue) Answer(id string, a Answer) (kept []policy.Grown, err error) {
 	q.mu.Unlock()
 	// On record without the lock: a session's lock is waited for.
 	err = e.Settle(a, keep)
+	moved := e.Changed != nil && e.Changed()
 	q.mu.Lock()
+	e.moved = moved
 	q.now++
 	e.over = q.now
 	q.mu.Unlock()
@@ -477,11 +483,16 @@ func (q *Queue) Allowed(session, asks string) bool {
 }
 
 // told reports whether who made the call of a question was told that it waits before that was
-// answered.
-func (q *Queue) told(id string) bool {
+// answered, and whether the policy had changed by then.
+func (q *Queue) told(id string) (told, changed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.ContainsFunc(q.ended, func(e *entry) bool { return e.ID == id && e.told })
+	for _, e := range q.ended {
+		if e.ID == id {
+			return e.told, e.moved
+		}
+	}
+	return false, false
 }
 
 // Said returns who answered a question lately, and what.

@@ -21,6 +21,9 @@ type Reply struct {
 	// Told says that no call was held for the answer any more: who made it was told before that
 	// it waits, and makes it again.
 	Told bool `json:"told,omitempty"`
+	// Changed says that the policy is another one since the question was put: made again, the call
+	// is asked about anew.
+	Changed bool `json:"changed,omitempty"`
 	// Lines are what is kept from now on.
 	Lines []policy.Grown `json:"lines,omitempty"`
 }
@@ -34,6 +37,8 @@ func (r *Reply) Late() string {
 		return ""
 	case !r.Yes:
 		return told + " within ten minutes, it is refused."
+	case r.Changed:
+		return "No call was held for it any more, and the policy changed since the question was put: made again, the call is judged, and asked about, anew."
 	case len(r.Lines) > 0:
 		return told + ", it passes."
 	}
@@ -125,12 +130,13 @@ func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err
 func (q *Queue) Reply(id string, a Answer) (status int, said Reply) {
 	id = strings.ToLower(id)
 	kept, err := q.Answer(id, a)
+	told, changed := q.told(id)
 	var lost *NotKeptError
 	switch {
 	case err == nil:
-		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: q.told(id), Lines: kept}
+		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: told, Changed: changed, Lines: kept}
 	case errors.As(err, &lost):
-		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: q.told(id), Error: err.Error()}
+		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: told, Changed: changed, Error: err.Error()}
 	case errors.Is(err, ErrAnswered):
 		first, _ := q.Said(id)
 		return http.StatusConflict, Reply{Yes: first.Yes, By: first.By, Error: err.Error()}

@@ -33,9 +33,9 @@ type call struct {
 	fields       []string // names of form fields in answers
 	strict       bool
 	governed     bool
-	answer       uint32 // of a person, which it uses up
-	acts         int    // acts that were made before it, and itself
-	act          string // how an answer names it, once that was asked
+	answer       uint32   // of a person, which it uses up
+	acts         int      // acts that were made before it, and itself
+	answersTo    []string // how answers may name it, once that was asked
 }
 
 // leaf is one value of a call, with its trace.

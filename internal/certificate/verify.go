@@ -275,15 +275,15 @@ func (s *Session) allowed(c *call) (Approval, bool) {
 	return a, ok && a.Yes && !s.used[a.Evidence] && c.Time.Sub(a.At) < gate.ApprovalHolds
 }
 
-// answered returns the newest answer to this very call: the same policy, tool and bytes
-// that are sent.
+// answered returns the newest answer to this very call: the same tool and bytes that are sent,
+// and the same policy, or one of which this is no more than that with lines kept since.
 func (s *Session) answered(c *call) (Approval, bool) {
 	if len(s.approvals) == 0 {
 		return Approval{}, false
 	}
-	act := s.act(c)
+	acts := s.answersTo(c)
 	for _, a := range slices.Backward(s.approvals) {
-		if a.Act == act {
+		if slices.Contains(acts, a.Act) {
 			return a, true
 		}
 	}
@@ -296,7 +296,7 @@ func (s *Session) refused(c *call) bool {
 	if len(s.approvals) == 0 {
 		return false
 	}
-	says, _, _ := strings.Cut(s.act(c), ".")
+	says, _, _ := strings.Cut(s.answersTo(c)[0], ".")
 	spelled := map[string]bool{}
 	for _, a := range slices.Backward(s.approvals) {
 		if !strings.HasPrefix(a.Act, says+".") || spelled[a.Act] {
@@ -309,11 +309,11 @@ func (s *Session) refused(c *call) bool {
 	return false
 }
 
-// act is how an answer names a call: a digest of what it says, a point, and one of how
-// that is written and of the policy.
-func (s *Session) act(c *call) string {
-	if c.act != "" {
-		return c.act
+// answersTo are how an answer may name a call: a digest of what it says, a point, and one of how
+// that is written and of the policy, or of one from which that grew.
+func (s *Session) answersTo(c *call) []string {
+	if c.answersTo != nil {
+		return c.answersTo
 	}
 	digest := func(policy []byte, form func([]byte) []byte) string {
 		key := append([]byte("approval\x00"), policy...)
@@ -328,8 +328,10 @@ func (s *Session) act(c *call) string {
 		}
 		return raw
 	})
-	c.act = says + "." + digest(c.Policy.Digest[:], func(raw []byte) []byte { return raw })
-	return c.act
+	for _, p := range c.Policy.Lineage() {
+		c.answersTo = append(c.answersTo, says+"."+digest(p[:], func(raw []byte) []byte { return raw }))
+	}
+	return c.answersTo
 }
 
 // equal reports whether a place holds the value of an argument, exactly or as the type

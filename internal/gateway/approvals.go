@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	writ "github.com/writ-project/writ"
@@ -99,6 +100,10 @@ func (c *judgedCall) putTo(ctx context.Context, in gate.Input, ask *gate.Ask) (e
 		c.g.events.counts.answered(a)
 		return c.g.settle(id, ask, a, keep)
 	}}
+	does.Changed = func() bool {
+		now := c.g.rules.newest()
+		return now != nil && !slices.Contains(now.policy.Lineage(), in.Policy.Digest)
+	}
 	if c.g.approvals.grow != nil {
 		does.Offers = func() []approval.Offer { return c.offers(in, ask) }
 	}
