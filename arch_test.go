@@ -118,7 +118,7 @@ var lattice = []layer{
 	{name: "the gate in a program of one's own", packages: []string{"guard"},
 		may: slices.Concat(words, []string{"policy", "gate", "internal/gateway", "internal/mcp/downstream", "internal/private", "internal/statedir", "internal/store/sqlite"})},
 	{name: "what was decided, in words", packages: []string{"internal/story"},
-		may: slices.Concat(words, []string{"audit", "gate", "internal/certificate", "internal/cli", "internal/gateway", "provenance"})},
+		may: slices.Concat(words, []string{"audit", "gate", "internal/approval", "internal/certificate", "internal/cli", "internal/gateway", "provenance"})},
 	// The console reads what was recorded, and answers what waits through the one queue. It
 	// reaches neither the gateway nor a store nor a server, and cannot decide.
 	{name: "the console", packages: []string{"internal/console"}, may: slices.Concat(words, []string{"audit", "internal/approval", "internal/cli", "internal/story"})},

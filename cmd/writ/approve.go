@@ -46,8 +46,9 @@ func approveCommand() *cobra.Command {
 			}
 			if len(args) == 0 {
 				shown := []approval.Shown{}
-				for _, w := range waiting {
-					shown = append(shown, w.Shown)
+				for i := range waiting {
+					tellMore(c.Context(), f.state, &waiting[i].Shown)
+					shown = append(shown, waiting[i].Shown)
 				}
 				return f.show(c, shown, func(w io.Writer) {
 					for _, q := range shown {
@@ -63,6 +64,7 @@ func approveCommand() *cobra.Command {
 					continue
 				}
 				if !yes && !no {
+					tellMore(c.Context(), f.state, &w.Shown)
 					return w.settle(c.Context(), newLines(c.Context(), c.InOrStdin(), c.OutOrStdout()), c.OutOrStdout())
 				}
 				return w.say(c.Context(), c.OutOrStdout(), approval.Answer{Yes: yes, Keep: approval.Keep(keep)})
@@ -435,6 +437,7 @@ func (f *flags) watch(c *cobra.Command) error {
 			if w == nil {
 				continue
 			}
+			tellMore(ctx, f.state, &w.Shown)
 			if err := open.settle(ctx, w, in, out); err != nil {
 				fmt.Fprintf(out, "%s\n", cli.OneLine(err.Error(), 300))
 			}

@@ -48,7 +48,7 @@ func callCommand() *cobra.Command {
 				params = strictjson.Set(params, "_meta", strictjson.Set([]byte("{}"), gateway.MetaTask, strictjson.Quote(task)))
 			}
 			result, rerr, err := cl.call(c.Context(), "tools/call", args[0], params)
-			if r, elsewhere := cl.(*remote); elsewhere && own != nil && err == nil && r.allowed(c.Context(), own, result, arguments) {
+			if r, elsewhere := cl.(*remote); elsewhere && own != nil && err == nil && r.allowed(c.Context(), f.state, own, result, arguments) {
 				result, rerr, err = cl.call(c.Context(), "tools/call", args[0], params)
 			}
 			if cerr := cl.close(); err == nil && cerr != nil {

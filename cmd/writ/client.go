@@ -318,7 +318,7 @@ func waits(refusal []byte) bool {
 
 // allowed puts a call of this command that waits for a person to who made it, at his
 // own terminal, and reports whether it is to be made again.
-func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments []byte) bool {
+func (r *remote) allowed(ctx context.Context, state string, own *terminal, refusal, arguments []byte) bool {
 	decision, _ := strictjson.Text(strictjson.Get(strictjson.Get(refusal, "_meta"), gateway.MetaDecision))
 	session, _, _ := strings.Cut(decision, "/")
 	if !waits(refusal) {
@@ -330,6 +330,7 @@ func (r *remote) allowed(ctx context.Context, own *terminal, refusal, arguments 
 			if said || q.Session != session || q.Answers != "" || q.Arguments != string(arguments) && q.Came != string(arguments) {
 				continue
 			}
+			tellMore(ctx, state, &q)
 			w := &waiting{q, r.client}
 			a, err := own.ask(ctx, &q)
 			if err == nil {

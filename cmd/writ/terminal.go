@@ -18,6 +18,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
@@ -107,6 +108,7 @@ func (l *lines) answer(out io.Writer, q *approval.Shown) (a approval.Answer, err
 // askHere is the surface of a gateway in this process: who runs it made the call.
 func (o *files) askHere(ctx context.Context, q approval.Question) {
 	shown := q.Show()
+	tellMore(ctx, o.state, &shown)
 	a, err := o.terminal.ask(ctx, &shown)
 	if err == nil {
 		a.By, a.Label = account(), writ.User
@@ -117,6 +119,15 @@ func (o *files) askHere(ctx context.Context, q approval.Question) {
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(o.terminal.out, "%s\n", cli.OneLine(err.Error(), 300))
+	}
+}
+
+// tellMore adds to a question what the log of the state directory tells of its values: what the
+// console's card says. Of a log that cannot be read it says nothing.
+func tellMore(ctx context.Context, state string, q *approval.Shown) {
+	if _, st, err := toExplain(ctx, state); err == nil {
+		defer st.Close()
+		story.NewSearch(ctx, st).Question(ctx, q)
 	}
 }
 

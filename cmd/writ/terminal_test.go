@@ -281,3 +281,24 @@ func TestSayFromClient(t *testing.T) {
 		return
 	}
 }
+
+// TestApproveTells: in a terminal a question says what the console's card does: in which stranger's
+// text a value stands that nothing holds whole, and what else the record of one has.
+func TestApproveTells(t *testing.T) {
+	config, state := approving(t, example.Policy()), ownState(t)
+	serving(t, "--state", state, "--config", config)
+	for _, call := range [][]string{{"fetch_ticket", `{"id":"INC-1043"}`}, {"search_documents", `{"query":"draft"}`}, {"delete_document", `{"id":"doc-e90b42"}`}, {"delete_document", `{"id":"doc-2b8e04"}`}} {
+		if out, code := piped77(t, "", append([]string{"call", "--state", state, "--session", "s"}, call...)...); code != 0 && call[0] != "delete_document" {
+			t.Fatal(code, out)
+		}
+	}
+	out := command(t, "approve", "--state", state)
+	for _, want := range []string{
+		"the model's own words: nothing in this session holds it as a whole\n      it stands inside ev1 example/fetch_ticket /structuredContent/text, which anyone can write\n",
+		"its record has title \"",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in\n%s", want, out)
+		}
+	}
+}

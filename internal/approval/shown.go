@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +26,8 @@ type Shown struct {
 	Came      string       `json:"came,omitempty"`
 	Answers   string       `json:"answers,omitempty"`
 	Values    []ShownValue `json:"values"`
+	// Searched says that all that the session saw was searched for what its values tell below.
+	Searched bool `json:"-"`
 }
 
 // ShownValue is one value that a person would stand for.
@@ -37,6 +40,21 @@ type ShownValue struct {
 	Placed  bool   `json:"placed,omitempty"`  // it would count once a person cleared where earlier sessions sent the agent's words
 	Follows bool   `json:"follows,omitempty"` // it lacks that for what another value lacks, or the call
 	Seen    []Seen `json:"seen,omitempty"`
+	// Inside is a text that has it in it, where nothing holds it whole, and Beside are other fields
+	// of the record that it is of: as far as who shows it looked.
+	Inside *Seen    `json:"-"`
+	Beside []Beside `json:"-"`
+}
+
+// Beside is another field of the record in which a value was seen, and who can write that.
+type Beside struct{ Name, Value, Who string }
+
+// Unheld says whose a value is that was seen nowhere, as far as who shows it looked.
+func (q *Shown) Unheld() string {
+	if q.Searched {
+		return "the model's own words: nothing in this session holds it as a whole"
+	}
+	return "no evidence was found that holds it as a whole"
 }
 
 // Seen is one place where it stands. The label says who can have written it there.
@@ -61,7 +79,7 @@ func (q *Question) Show() Shown {
 		out.Came = string(q.Came)
 	}
 	for _, v := range q.Values {
-		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, v.Placed, v.Follows, nil}
+		s := ShownValue{v.Pointer, v.Role, string(v.Raw), string(v.Reason), v.Need, v.Placed, v.Follows, nil, nil, nil}
 		for _, at := range v.Seen {
 			s.Seen = append(s.Seen, SeenAt(at))
 		}
@@ -84,6 +102,9 @@ var whoWrote = map[string]string{
 	writ.External.String(): "which anyone can write",
 	writ.Model.String():    "where the agent's own words may have come back",
 }
+
+// Text names the place by its evidence.
+func (s *Seen) Text() string { return fmt.Sprintf("ev%d %s %s", s.Evidence, s.Tool, s.Pointer) }
 
 // Who says who can have written what stands there.
 func (s *Seen) Who() string { return whoWrote[s.Label] }
@@ -183,7 +204,13 @@ func (q *Shown) Print(w io.Writer, columns int) {
 			theirs("      seen in ", text.OneLine(place, 400)+", "+s.Who())
 		}
 		if len(v.Seen) == 0 && v.Value != "" {
-			theirs("      the model's own words: ", "nothing in this session holds it as a whole")
+			theirs("      ", q.Unheld())
+		}
+		if v.Inside != nil {
+			theirs("      it stands inside ", text.OneLine(v.Inside.Text(), 400)+", "+cmp.Or(v.Inside.Who(), "a text that somebody wrote"))
+		}
+		for _, b := range v.Beside {
+			theirs("      its record has ", text.Name(b.Name, 100)+" "+strconv.Quote(b.Value)+", "+b.Who)
 		}
 		if v.Follows {
 			continue // what it follows from says why

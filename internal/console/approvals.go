@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -29,12 +29,14 @@ type card struct {
 	Over   bool          // its call is held no more
 	Left   int           // seconds for which it is still
 	Name   string        // of its session
-	// Inside are, by pointer, the texts in which values stand that nothing holds whole.
-	Inside map[string]*origin
-	// Beside are, by pointer, other fields of the record that a value is of.
-	Beside map[string][]beside
-	// Unsearched says that not all that its session saw was searched for these.
-	Unsearched bool
+}
+
+// Inside is the text in which a value stands that nothing holds whole, nil for none.
+func (c *card) Inside(v approval.ShownValue) *origin {
+	if v.Inside == nil {
+		return nil
+	}
+	return insideOf(c.Session, v.Inside, []byte(v.Value))
 }
 
 // A page shows so many cards, and no more of one than maxDrawn: what an agent asks for is
@@ -204,7 +206,7 @@ func (c *Console) waiting(x *request) *approvalsPage {
 	var ids []string
 	drawn := 0
 	open, _ := c.open(x.Context(), true)
-	names, s := c.o.Names(x.Context()), c.search(x.Context())
+	names, s := c.o.Names(x.Context()), story.NewSearch(x.Context(), c.o.Log)
 	for _, q := range open {
 		ids = append(ids, q.ID)
 		if len(p.Cards) == maxCards || drawn > maxPage {
@@ -220,7 +222,7 @@ func (c *Console) waiting(x *request) *approvalsPage {
 		}
 		one := card{Shown: q, Over: c.lapsed(&q), Left: int(q.Held.Sub(c.o.Clock()) / time.Second), Name: names[q.Session], Deaf: c.deaf(x.Context(), x.login, own)}
 		one.Offers, drawn = offers(&q), drawn+n
-		one.Inside, one.Beside, one.Unsearched = s.beside(x.Context(), &q)
+		s.Question(x.Context(), &one.Shown)
 		p.Cards = append(p.Cards, one)
 	}
 	p.IDs = strings.Join(ids, " ")
@@ -230,68 +232,6 @@ func (c *Console) waiting(x *request) *approvalsPage {
 // lapsed reports whether the call of a question was held, and is held no more.
 func (c *Console) lapsed(q *approval.Shown) bool {
 	return !q.Held.IsZero() && !c.o.Clock().Before(q.Held)
-}
-
-// beside is another field of the record in which a value was seen, and who can write that.
-type beside struct{ Name, Value, Who string }
-
-// Bounds of what a card tells of the record of a value: values, fields, and their characters.
-const maxBesides, perRecord, maxField = 40, 2, 80
-
-// besides are those of a question's values, by their pointers: an id alone tells a person
-// nothing. Of a record the longest texts are told that are short.
-func (s *search) besides(q *approval.Shown, seen []sight) map[string][]beside {
-	out := map[string][]beside{}
-	for _, v := range q.Values[:min(len(q.Values), maxBesides)] {
-		for _, at := range v.Seen {
-			i := slices.IndexFunc(seen, func(s sight) bool { return s.number == at.Evidence && s.number > 0 })
-			if i < 0 || out[v.Pointer] != nil {
-				continue
-			}
-			record, pointer := strictjson.Of(seen[i].bytes), at.Pointer
-			if at.Inner != "" {
-				words, _ := record.At(pointer).Text()
-				if strictjson.Check([]byte(words), strictjson.Limits{Depth: 200}) != nil {
-					continue
-				}
-				record, pointer = strictjson.Of([]byte(words)), at.Inner
-			}
-			end := strings.LastIndexByte(pointer, '/')
-			if end < 0 {
-				continue
-			}
-			var all []beside
-			for name, field := range record.At(pointer[:end]).Members() {
-				words, ok := field.Text()
-				if n := len([]rune(words)); !ok || n == 0 || n > maxField || string(field.Literal()) == v.Value || len(name) > maxField {
-					continue
-				}
-				place := pointer[:end] + strictjson.Pointer([]string{name})
-				label, known := s.labelled(seen[i].call, place)
-				if at.Inner != "" || !known {
-					label = writ.External
-				}
-				is := approval.Seen{Label: label.String()}
-				all = append(all, beside{name, words, is.Who()})
-			}
-			slices.SortStableFunc(all, func(a, b beside) int { return len(b.Value) - len(a.Value) })
-			out[v.Pointer] = all[:min(len(all), perRecord)]
-		}
-	}
-	return out
-}
-
-// beside finds what a card tells of the session of a question: the texts that values stand in that
-// nothing holds whole, and the records of the others.
-func (s *search) beside(ctx context.Context, q *approval.Shown) (inside map[string]*origin, records map[string][]beside, unsearched bool) {
-	values := map[string][]byte{}
-	for _, v := range q.Values {
-		if v.Value != "" && len(v.Seen) == 0 {
-			values[v.Pointer] = []byte(v.Value)
-		}
-	}
-	inside, all := s.standing(ctx, q.Session, math.MaxUint64, values)
-	return inside, s.besides(q, s.of(ctx, q.Session, math.MaxUint64).seen), !all
 }
 
 // tell says on the page what became of the answer that led to it.

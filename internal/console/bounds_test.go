@@ -19,6 +19,7 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -77,16 +78,16 @@ func TestManyValues(t *testing.T) {
 		t.Error("where a value stands is not drawn")
 	}
 	// A search ends with its room, and with who asked.
-	seen := []sight{{number: 1, n: 1, tool: "x", bytes: []byte(`["` + strings.Repeat("x", 1<<20) + `"]`)}}
-	var many []*wanted
-	for range 2 * maxSearch >> 20 {
-		many = append(many, wants([]byte(`"yyy"`), 2))
+	seen := []story.Sight{{Number: 1, N: 1, Tool: "x", Bytes: []byte(`["` + strings.Repeat("x", 1<<20) + `"]`)}}
+	var many []*story.Wanted
+	for range 2 * story.MaxSearch >> 20 {
+		many = append(many, story.Wants([]byte(`"yyy"`), 2))
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	search := func(ctx context.Context, values []*wanted) bool {
-		room := maxSearch
-		return sought(ctx, values, seen, &room)
+	search := func(ctx context.Context, values []*story.Wanted) bool {
+		room := story.MaxSearch
+		return story.Sought(ctx, values, seen, &room)
 	}
 	if search(t.Context(), many) || search(over, many[:1]) || !search(t.Context(), many[:1]) {
 		t.Error("the bounds of a search")

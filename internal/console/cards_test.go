@@ -14,6 +14,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -22,12 +23,12 @@ import (
 func TestUnsearched(t *testing.T) {
 	list := decided(gate.Record{Server: "a", Tool: "list", Status: writ.Accepted, Allowed: true, Effect: []string{"read"}}, `{}`)
 	said := returned(2, 1, "ok", `{"structuredContent":{"x":"delete doc-90b42 now"}}`)
-	padding := returned(4, 2, "ok", `{"structuredContent":{"x":"`+strings.Repeat("p", maxSought+1)+`"}}`)
+	padding := returned(4, 2, "ok", `{"structuredContent":{"x":"`+strings.Repeat("p", story.MaxSought+1)+`"}}`)
 	many := []record{open, list, said}
-	for i := range maxLooked {
+	for i := range story.MaxLooked {
 		many = append(many, returned(2, i+2, "ok", `{}`))
 	}
-	const none, short = "the model's own words: nothing in this session holds it", "Not all that this session saw was searched"
+	const none, short = "the model&#39;s own words: nothing in this session holds it", "Not all that this session saw was searched"
 	for name, c := range map[string]struct {
 		log       []record
 		all, here bool
@@ -67,14 +68,14 @@ func TestReadOnce(t *testing.T) {
 		r.put(approval.Question{Session: one, Server: "a", Tool: fmt.Sprint("t", i), Arguments: []byte(`{}`), Values: []gate.AskedValue{{Pointer: "/x", Raw: []byte(`"doc-1"`)}}}, fmt.Sprint("one", i), approval.Effects{})
 	}
 	log.bytes = 0
-	if r.ask("GET", "/approvals", cookie, nil); log.bytes > maxSought+2<<20 {
+	if r.ask("GET", "/approvals", cookie, nil); log.bytes > story.MaxSought+2<<20 {
 		t.Errorf("ten cards of one session read %d bytes", log.bytes)
 	}
 	for i := 1; i < 10; i++ {
 		r.put(approval.Question{Session: fmt.Sprintf("s_aaaaaaaaaaaaaaa%c", 'a'+i), Server: "a", Tool: "t", Arguments: []byte(`{}`)}, fmt.Sprint("other", i), approval.Effects{})
 	}
 	log.bytes = 0
-	if r.ask("GET", "/approvals", cookie, nil); log.bytes > 5*maxSought+10<<20 {
+	if r.ask("GET", "/approvals", cookie, nil); log.bytes > 5*story.MaxSought+10<<20 {
 		t.Errorf("cards of ten sessions read %d bytes", log.bytes)
 	}
 }

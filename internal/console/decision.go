@@ -117,9 +117,11 @@ func (c *Console) decision(x *request) error {
 		}
 	}
 	if len(lost) > 0 {
-		stands, all := c.search(x.Context()).standing(x.Context(), p.Session, p.Number, lost)
+		stands, all := story.NewSearch(x.Context(), c.o.Log).Standing(x.Context(), p.Session, p.Number, lost)
 		for i := range p.Values {
-			p.Values[i].Stands = stands[p.Values[i].Pointer]
+			if at := stands[p.Values[i].Pointer]; at != nil {
+				p.Values[i].Stands = insideOf(p.Session, at, p.Values[i].Value)
+			}
 		}
 		p.Unsearched = !all
 	}

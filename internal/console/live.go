@@ -322,7 +322,7 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 // ended looks for how the calls of a page ended, of which the records around it say nothing,
 // each in its own session. What it has no room for it leaves, and says so.
 func (c *Console) ended(ctx context.Context, l *listing, e ends) error {
-	records, room := maxEnding, maxSought
+	records, room := maxEnding, story.MaxSought
 	whole := map[string]bool{} // sessions that were read to their end, from an older row on
 	for _, d := range slices.Backward(l.Rows) {
 		if _, known := e[d.Session][d.N]; !known && d.Word == "accepted" && !whole[d.Session] {

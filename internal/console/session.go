@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,17 +17,13 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// Bounds of a session's page: the records that it tells of, the acts that are drawn, and
-// the bytes of results that are searched for a value that nothing vouches for.
+// Bounds of a session's page: the records that it tells of, and the acts that are drawn.
 const (
 	perSession = 100
 	perGraph   = 12
-	maxSought  = 4 << 20   // of one session, and four times that for a page of several
-	maxLooked  = 512       // records that are read for that, the newest
-	perBox     = 24        // rows
-	perValue   = 4         // lines
-	maxTold    = 8 << 20   // bytes of the decisions that are told in full
-	maxSearch  = 128 << 20 // bytes that are compared for one page
+	perBox     = 24      // rows
+	perValue   = 4       // lines
+	maxTold    = 8 << 20 // bytes of the decisions that are told in full
 )
 
 // sessionPage is a part of one session.
@@ -85,7 +80,7 @@ func (c *Console) session(x *request) error {
 	p := &sessionPage{Session: session, Name: c.o.Names(ctx)[session], Head: head, First: from}
 	var acts []*story.Explained
 	said := answers{}
-	called, at, seen := map[uint64]*story.Explained{}, map[uint64]int{}, []sight{}
+	called, at, seen := map[uint64]*story.Explained{}, map[uint64]int{}, []story.Sight{}
 	sought, told, skipped := 0, 0, from > 1
 	for it, err := range c.o.Log.Read(ctx, session, from) {
 		if err != nil {
@@ -124,14 +119,14 @@ func (c *Console) session(x *request) error {
 		}
 		if rec.Kind == audit.KindResult {
 			b, kept := r.Value("result")
-			if sought += len(b); sought > maxSought {
+			if sought += len(b); sought > story.MaxSought {
 				skipped = true
 			} else if kept {
 				tool := ""
 				if d := called[audit.DecisionOf(rec)]; d != nil {
 					tool = d.Tool
 				}
-				seen = append(seen, sight{number: story.EvidenceOf(rec), n: it.N, tool: tool, bytes: b})
+				seen = append(seen, story.Sight{Number: story.EvidenceOf(rec), N: it.N, Tool: tool, Bytes: b})
 			}
 			continue // it is told with its call
 		}
@@ -214,111 +209,14 @@ func (m *moment) ended(r audit.ProvenRecord) {
 	}
 }
 
-// search is what a page reads of sessions and compares, each session once and all within bounds:
-// what an agent and a server put there is their own choice.
-type search struct {
-	c        *Console
-	labelled func(call *audit.Record, pointer string) (label writ.Label, known bool)
-	read     int // bytes that may still be read, and compared
-	compared int
-	sessions map[string]sights
+// pieceAt leads to a piece of what was seen.
+func pieceAt(session string, evidence uint32, place, words string) string {
+	return fmt.Sprintf("/e/%s/%d?%s#hit", session, evidence, url.Values{"at": {place}, "has": {words}}.Encode())
 }
 
-// sights are results that a session saw, the oldest first; all says that there are no others.
-type sights struct {
-	seen []sight
-	all  bool
-}
-
-func (c *Console) search(ctx context.Context) *search {
-	return &search{c, story.Labels(ctx, c.o.Log), 4 * maxSought, maxSearch, map[string]sights{}}
-}
-
-// of reads a session before one of its records, the newest first in pieces that grow. What cannot
-// be read was not searched either.
-func (s *search) of(ctx context.Context, session string, before uint64) sights {
-	if known, ok := s.sessions[session]; ok {
-		return known
-	}
-	head, err := s.c.o.Log.Head(ctx, session)
-	head = min(head, before-1)
-	room, got, calls := min(s.read, maxSought), map[uint64]*sight{}, map[uint64]*audit.Record{}
-	all := err == nil
-	for left, span := uint64(maxLooked), uint64(8); all && head > 0 && left > 0; span *= 8 {
-		n := min(span, left, head)
-		from := head - n + 1
-		left -= n
-		for it, err := range s.c.o.Log.Read(ctx, session, from) {
-			if err == nil && it.N > head {
-				break
-			}
-			var rec *audit.Record
-			if err == nil {
-				rec, err = audit.ParseRecord(it.Leaf)
-			}
-			if all = err == nil && room > 0; !all {
-				break
-			}
-			for i := range it.Values {
-				room, s.read = room-len(it.Values[i].Bytes), s.read-len(it.Values[i].Bytes)
-			}
-			if rec.Kind == audit.KindDecision {
-				calls[it.N] = rec
-			} else if b, kept := it.Value("result"); kept && rec.Kind == audit.KindResult {
-				got[it.N] = &sight{number: story.EvidenceOf(rec), n: it.N, bytes: b, of: audit.DecisionOf(rec)}
-			}
-		}
-		head = from - 1 // what is before that
-	}
-	out := sights{all: all && head == 0 && room >= 0}
-	for _, n := range slices.Sorted(maps.Keys(got)) {
-		if g := got[n]; calls[g.of] != nil {
-			g.call = calls[g.of]
-			d, _ := story.Of(g.call)
-			g.tool = d.Tool
-		}
-		out.seen = append(out.seen, *got[n])
-	}
-	s.sessions[session] = out
-	return out
-}
-
-// standing finds where values that nothing vouches for stand all the same, by what they are
-// asked for with: whose words they are a person can see there. all is false where not all that
-// the session saw was searched.
-func (s *search) standing(ctx context.Context, session string, before uint64, values map[string][]byte) (found map[string]*origin, all bool) {
-	out, wanting := map[string]*origin{}, map[string]*wanted{}
-	for name, literal := range values {
-		wanting[name] = wants(literal, before)
-	}
-	saw := s.of(ctx, session, before)
-	all = sought(ctx, slices.Collect(maps.Values(wanting)), saw.seen, &s.compared) && saw.all
-	for name, w := range wanting {
-		if w.in == nil {
-			continue
-		}
-		out[name] = &origin{Link: w.in.link(session, w.place, w.words), Text: short(fmt.Sprintf("ev%d %s %s", w.in.number, w.in.tool, w.place), 1000)}
-		if label, known := s.labelled(w.in.call, w.place); known {
-			at := approval.Seen{Label: label.String()}
-			out[name].Who = at.Who()
-		}
-	}
-	return out, all
-}
-
-// link leads to a piece of what was seen.
-func (s *sight) link(session, place, words string) string {
-	return fmt.Sprintf("/e/%s/%d?%s#hit", session, s.number, url.Values{"at": {place}, "has": {words}}.Encode())
-}
-
-// sight is a result that a session saw.
-type sight struct {
-	number uint32
-	n      uint64
-	tool   string
-	bytes  []byte
-	of     uint64        // the number of its decision
-	call   *audit.Record // which is nil where nobody asks for that, or it was not read
+// insideOf is the text that a value stands in which nothing holds whole.
+func insideOf(session string, at *approval.Seen, literal []byte) *origin {
+	return &origin{Link: pieceAt(session, at.Evidence, at.Pointer, story.Wants(literal, 0).Words), Text: short(at.Text(), 1000), Who: at.Who()}
 }
 
 // graph is the picture: what was seen left, what was done right, and a line from each
@@ -392,7 +290,7 @@ const (
 )
 
 // drawGraph lays the picture out.
-func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *graph {
+func drawGraph(ctx context.Context, acts []*story.Explained, seen []story.Sight) *graph {
 	if len(acts) == 0 {
 		return nil
 	}
@@ -434,7 +332,7 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *grap
 	}
 	var hanging [][2]int
 	type lost struct {
-		*wanted
+		*story.Wanted
 		at      [2]int
 		session string
 	}
@@ -470,7 +368,7 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *grap
 					ends[at][i].class = "stranger"
 				}
 				if len(ends[at]) == 0 {
-					strangers = append(strangers, lost{wants(a.Value, d.Records[0].N), at, session})
+					strangers = append(strangers, lost{story.Wants(a.Value, d.Records[0].N), at, session})
 				}
 			}
 			b.Rows = append(b.Rows, r)
@@ -480,20 +378,20 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []sight) *grap
 		}
 		g.Right = append(g.Right, b)
 	}
-	var all []*wanted
+	var all []*story.Wanted
 	for _, l := range strangers {
-		all = append(all, l.wanted)
+		all = append(all, l.Wanted)
 	}
-	room := maxSearch
-	g.Unsearched = !sought(ctx, all, seen, &room)
+	room := story.MaxSearch
+	g.Unsearched = !story.Sought(ctx, all, seen, &room)
 	for _, l := range strangers {
-		if l.in == nil {
+		if l.In == nil {
 			hanging = append(hanging, l.at)
 			continue
 		}
-		link := l.in.link(l.session, l.place, l.words)
+		link := pieceAt(l.session, l.In.Number, l.Place, l.Words)
 		g.Right[l.at[0]].Rows[l.at[1]].Link = link
-		ends[l.at] = append(ends[l.at], source(l.session, l.in.number, l.in.tool, l.place, link, "stranger"))
+		ends[l.at] = append(ends[l.at], source(l.session, l.In.Number, l.In.Tool, l.Place, link, "stranger"))
 	}
 	slices.SortFunc(g.Left, func(a, b box) int { return cmp.Compare(a.number, b.number) })
 	for i := range g.Left {
@@ -550,58 +448,4 @@ func tail(s string, n int) string {
 		return "…" + string(r[len(r)-n+1:])
 	}
 	return s
-}
-
-// wanted is a value that nothing vouches for, and where it stands.
-type wanted struct {
-	words  string
-	before uint64 // the record of its call
-	in     *sight
-	place  string
-}
-
-func wants(literal []byte, before uint64) *wanted {
-	v := strictjson.Of(literal)
-	words, ok := v.Text()
-	if !ok {
-		words = string(v.Literal())
-	}
-	return &wanted{words: words, before: before}
-}
-
-// sought finds for each value the newest result before its call that holds it, be it inside a
-// text. Each result is gone through once; all is false where not all of them were, for want of room.
-func sought(ctx context.Context, values []*wanted, seen []sight, room *int) (all bool) {
-	for i := len(seen) - 1; i >= 0; i-- {
-		s := &seen[i]
-		var open []*wanted
-		for _, w := range values {
-			if w.in == nil && len(w.words) >= 3 && s.n < w.before && s.number != 0 {
-				open = append(open, w)
-			}
-		}
-		if len(open) == 0 {
-			continue
-		}
-		strictjson.Of(s.bytes).Walk(func(path []string, leaf strictjson.Value) bool {
-			text, ok := leaf.Text()
-			if !ok {
-				text = string(leaf.Literal())
-			}
-			for _, w := range open {
-				if *room -= len(text) + 32; *room < 0 {
-					return false
-				}
-				// What repeats a result as text says nothing that the result does not.
-				if (w.in == nil || strings.HasPrefix(w.place, "/content/")) && strings.Contains(text, w.words) {
-					w.in, w.place = s, strictjson.Pointer(slices.Clone(path))
-				}
-			}
-			return ctx.Err() == nil
-		}, nil)
-		if *room < 0 || ctx.Err() != nil {
-			return false
-		}
-	}
-	return true
 }

@@ -1,0 +1,241 @@
+package story
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/strictjson"
+)
+
+// Bounds of a search: what an agent and a server put in a session is their own choice.
+const (
+	MaxSought = 4 << 20   // bytes of one session, and four times that of several
+	MaxLooked = 512       // records that are read of one, the newest
+	MaxSearch = 128 << 20 // bytes that are compared
+)
+
+// Search reads sessions and compares, each session once and all within bounds.
+type Search struct {
+	log      Log
+	labelled func(call *audit.Record, pointer string) (label writ.Label, known bool)
+	read     int // bytes that may still be read, and compared
+	compared int
+	sessions map[string]sights
+}
+
+// NewSearch returns a search in what a log holds now.
+func NewSearch(ctx context.Context, log Log) *Search {
+	return &Search{log, Labels(ctx, log), 4 * MaxSought, MaxSearch, map[string]sights{}}
+}
+
+// sights are results that a session saw, the oldest first; all says that there are no others.
+type sights struct {
+	seen []Sight
+	all  bool
+}
+
+// Sight is a result that a session saw.
+type Sight struct {
+	Number uint32 // of the evidence
+	N      uint64
+	Tool   string
+	Bytes  []byte
+	of     uint64        // the number of its decision
+	call   *audit.Record // which is nil where nobody asks for that, or it was not read
+}
+
+// of reads a session before one of its records, the newest first in pieces that grow. What cannot
+// be read was not searched either.
+func (s *Search) of(ctx context.Context, session string, before uint64) sights {
+	if known, ok := s.sessions[session]; ok {
+		return known
+	}
+	head, err := s.log.Head(ctx, session)
+	head = min(head, before-1)
+	room, got, calls := min(s.read, MaxSought), map[uint64]*Sight{}, map[uint64]*audit.Record{}
+	all := err == nil
+	for left, span := uint64(MaxLooked), uint64(8); all && head > 0 && left > 0; span *= 8 {
+		n := min(span, left, head)
+		from := head - n + 1
+		left -= n
+		for it, err := range s.log.Read(ctx, session, from) {
+			if err == nil && it.N > head {
+				break
+			}
+			var rec *audit.Record
+			if err == nil {
+				rec, err = audit.ParseRecord(it.Leaf)
+			}
+			if all = err == nil && room > 0; !all {
+				break
+			}
+			for i := range it.Values {
+				room, s.read = room-len(it.Values[i].Bytes), s.read-len(it.Values[i].Bytes)
+			}
+			if rec.Kind == audit.KindDecision {
+				calls[it.N] = rec
+			} else if b, kept := it.Value("result"); kept && rec.Kind == audit.KindResult {
+				got[it.N] = &Sight{Number: EvidenceOf(rec), N: it.N, Bytes: b, of: audit.DecisionOf(rec)}
+			}
+		}
+		head = from - 1 // what is before that
+	}
+	out := sights{all: all && head == 0 && room >= 0}
+	for _, n := range slices.Sorted(maps.Keys(got)) {
+		if g := got[n]; calls[g.of] != nil {
+			g.call = calls[g.of]
+			d, _ := Of(g.call)
+			g.Tool = d.Tool
+		}
+		out.seen = append(out.seen, *got[n])
+	}
+	s.sessions[session] = out
+	return out
+}
+
+// Standing finds where values that nothing vouches for stand all the same, by what they are
+// asked for with: whose words they are a person can see there. all is false where not all that
+// the session saw was searched.
+func (s *Search) Standing(ctx context.Context, session string, before uint64, values map[string][]byte) (found map[string]*approval.Seen, all bool) {
+	out, wanting := map[string]*approval.Seen{}, map[string]*Wanted{}
+	for name, literal := range values {
+		wanting[name] = Wants(literal, before)
+	}
+	saw := s.of(ctx, session, before)
+	all = Sought(ctx, slices.Collect(maps.Values(wanting)), saw.seen, &s.compared) && saw.all
+	for name, w := range wanting {
+		if w.In == nil {
+			continue
+		}
+		at := &approval.Seen{Tool: w.In.Tool, Pointer: w.Place, Evidence: w.In.Number}
+		if label, known := s.labelled(w.In.call, w.Place); known {
+			at.Label = label.String()
+		}
+		out[name] = at
+	}
+	return out, all
+}
+
+// Question adds to a question what its session tells of its values: the texts that those stand in
+// that nothing holds whole, and the records of the others.
+func (s *Search) Question(ctx context.Context, q *approval.Shown) {
+	values := map[string][]byte{}
+	for _, v := range q.Values {
+		if v.Value != "" && len(v.Seen) == 0 {
+			values[v.Pointer] = []byte(v.Value)
+		}
+	}
+	var inside map[string]*approval.Seen
+	inside, q.Searched = s.Standing(ctx, q.Session, math.MaxUint64, values)
+	records := s.besides(q, s.of(ctx, q.Session, math.MaxUint64).seen)
+	for i := range q.Values {
+		q.Values[i].Inside, q.Values[i].Beside = inside[q.Values[i].Pointer], records[q.Values[i].Pointer]
+	}
+}
+
+// Bounds of what is told of the record of a value: values, fields, and their characters.
+const maxBesides, perRecord, maxField = 40, 2, 80
+
+// besides are other fields of the records that a question's values are of, by their pointers: an
+// id alone tells a person nothing. Of a record the longest texts are told that are short.
+func (s *Search) besides(q *approval.Shown, seen []Sight) map[string][]approval.Beside {
+	out := map[string][]approval.Beside{}
+	for _, v := range q.Values[:min(len(q.Values), maxBesides)] {
+		for _, at := range v.Seen {
+			i := slices.IndexFunc(seen, func(s Sight) bool { return s.Number == at.Evidence && s.Number > 0 })
+			if i < 0 || out[v.Pointer] != nil {
+				continue
+			}
+			record, pointer := strictjson.Of(seen[i].Bytes), at.Pointer
+			if at.Inner != "" {
+				words, _ := record.At(pointer).Text()
+				if strictjson.Check([]byte(words), strictjson.Limits{Depth: 200}) != nil {
+					continue
+				}
+				record, pointer = strictjson.Of([]byte(words)), at.Inner
+			}
+			end := strings.LastIndexByte(pointer, '/')
+			if end < 0 {
+				continue
+			}
+			var all []approval.Beside
+			for name, field := range record.At(pointer[:end]).Members() {
+				words, ok := field.Text()
+				if n := len([]rune(words)); !ok || n == 0 || n > maxField || string(field.Literal()) == v.Value || len(name) > maxField {
+					continue
+				}
+				place := pointer[:end] + strictjson.Pointer([]string{name})
+				label, known := s.labelled(seen[i].call, place)
+				if at.Inner != "" || !known {
+					label = writ.External
+				}
+				is := approval.Seen{Label: label.String()}
+				all = append(all, approval.Beside{Name: name, Value: words, Who: is.Who()})
+			}
+			slices.SortStableFunc(all, func(a, b approval.Beside) int { return len(b.Value) - len(a.Value) })
+			out[v.Pointer] = all[:min(len(all), perRecord)]
+		}
+	}
+	return out
+}
+
+// Wanted is a value that nothing vouches for, and where it stands: In is nil where it was not found.
+type Wanted struct {
+	Words  string
+	In     *Sight
+	Place  string
+	before uint64 // the record of its call
+}
+
+// Wants is a value of the call of a record, to be looked for in what was seen before that.
+func Wants(literal []byte, before uint64) *Wanted {
+	v := strictjson.Of(literal)
+	words, ok := v.Text()
+	if !ok {
+		words = string(v.Literal())
+	}
+	return &Wanted{Words: words, before: before}
+}
+
+// Sought finds for each value the newest result before its call that holds it, be it inside a
+// text. Each result is gone through once; all is false where not all of them were, for want of room.
+func Sought(ctx context.Context, values []*Wanted, seen []Sight, room *int) (all bool) {
+	for i := len(seen) - 1; i >= 0; i-- {
+		s := &seen[i]
+		var open []*Wanted
+		for _, w := range values {
+			if w.In == nil && len(w.Words) >= 3 && s.N < w.before && s.Number != 0 {
+				open = append(open, w)
+			}
+		}
+		if len(open) == 0 {
+			continue
+		}
+		strictjson.Of(s.Bytes).Walk(func(path []string, leaf strictjson.Value) bool {
+			text, ok := leaf.Text()
+			if !ok {
+				text = string(leaf.Literal())
+			}
+			for _, w := range open {
+				if *room -= len(text) + 32; *room < 0 {
+					return false
+				}
+				// What repeats a result as text says nothing that the result does not.
+				if (w.In == nil || strings.HasPrefix(w.Place, "/content/")) && strings.Contains(text, w.Words) {
+					w.In, w.Place = s, strictjson.Pointer(slices.Clone(path))
+				}
+			}
+			return ctx.Err() == nil
+		}, nil)
+		if *room < 0 || ctx.Err() != nil {
+			return false
+		}
+	}
+	return true
+}
