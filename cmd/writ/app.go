@@ -295,6 +295,8 @@ func storeError(err error) error {
 func logKey(state string) (note.Signer, note.Verifier, error) {
 	signer, verifier, err := statedir.Key(state)
 	switch {
+	case errors.Is(err, statedir.ErrKeyLost):
+		return nil, nil, cli.Fail(cli.ExitData, "put "+filepath.Join(state, statedir.KeyFile)+" back from where it was copied to, or begin anew with another --state", "%w", err)
 	case errors.Is(err, statedir.ErrNoKey):
 		return nil, nil, cli.Fail(cli.ExitData, "", "%w", err)
 	case err != nil:

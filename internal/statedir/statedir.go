@@ -142,11 +142,19 @@ func Snapshots(dir string) *snapshot.Dir {
 // ErrNoKey says that what stands in KeyFile is not a key.
 var ErrNoKey = errors.New("the log's key is not a key")
 
-// Key reads the log's key pair, or makes it. Of two processes that make it at
+// ErrKeyLost says that there is a log, and KeyFile is not there any more: another one would not
+// be the one that signed it.
+var ErrKeyLost = errors.New("log.key is missing, and the log there is signed by it; nothing was made in its place")
+
+// Key reads the log's key pair, or makes it where there is no log either. Of two processes that make it at
 // the same time one wins and both use its key.
 func Key(dir string) (note.Signer, note.Verifier, error) {
 	path := filepath.Join(dir, KeyFile)
+	_, log := os.Lstat(filepath.Join(dir, sqlite.FileName)) // which is made after the key
 	skey, err := private.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && log == nil {
+		return nil, nil, ErrKeyLost
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		var id [5]byte
 		if _, err := rand.Read(id[:]); err != nil {
