@@ -169,7 +169,7 @@ func typed(d *Decision, result strictjson.Value) (rules []provenance.OutputRule,
 		return nil, whyUnvalidated
 	}
 	all := d.rules
-	if d.basis.drafted {
+	if d.basis.drafted && !d.Tool.HasOutputSchema() { // structured content, if any, is no more than its text
 		all = provenance.WithFields(all, result)
 	}
 	for _, r := range all {

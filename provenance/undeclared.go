@@ -25,12 +25,13 @@ var fieldName = text.Pattern(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
 // WithFields returns rules with one more for each field of the JSON object or array that
 // the first text of a result is, "*" for each index. It returns them as they are where
-// a rule says anything but what a person named (OutputRule.Unasked), where there is structured
-// content, and of a text of more than 5,000 values. No field is named that is below a
+// a rule says anything but what a person named (OutputRule.Unasked), and of a text of more than
+// 5,000 values. It is of a tool without an output schema: what another one's text says its
+// structured content has. No field is named that is below a
 // name which may be data, and 200 are at most.
 func WithFields(rules []OutputRule, result strictjson.Value) []OutputRule {
 	doc, ok := textJSON(result)
-	if !ok || result.Get("structuredContent").Exists() || slices.ContainsFunc(rules, func(r OutputRule) bool { return !r.Unasked }) {
+	if !ok || slices.ContainsFunc(rules, func(r OutputRule) bool { return !r.Unasked }) {
 		return rules
 	}
 	known := map[string]bool{}

@@ -483,7 +483,7 @@ func TestSecondsLeft(t *testing.T) {
 func TestPrint(t *testing.T) {
 	blank := func(line string) string { return line + strings.Repeat(" ", 80-len(line)%80) }
 	drawn := blank("ok") + strings.Repeat(" ", 80*60) + blank("May the agent do this?   s · edit") + blank("  /issue  kernel-12") + blank("      seen in user, what the user typed")
-	ours := []string{"May the agent do this?   s · edit ", "  arguments  {", "  answered inside the call  {", "  /issue  \"eve-666\"", "      seen in s/list \"/x", "      the model's own words: ", "      asked because ", "  the call is ", "  an answer counts until ", "  | "}
+	ours := []string{"May the agent do this?   s · edit ", "  arguments  {", "  answered inside the call  {", "  /issue  \"eve-666\"", "      seen in s/list \"/x", "      no evidence ", "      asked because ", "  the call is ", "  an answer counts until ", "  | "}
 	for body, whole := range map[string]bool{"ok": true, drawn: true, strings.Repeat("ab ", 300): false, strings.Repeat("é", 500): false, strings.Repeat("a  ", 20): true, strings.Repeat("x", 8001): false} {
 		raw := []byte(`"eve-666"`)
 		q := Question{ID: "q", Session: "s_a", Server: "s", Tool: "edit", Arguments: []byte(`{"body":"` + body + `","issue":"eve-666"}`), Values: []gate.AskedValue{

@@ -40,21 +40,48 @@ type ShownValue struct {
 	Placed  bool   `json:"placed,omitempty"`  // it would count once a person cleared where earlier sessions sent the agent's words
 	Follows bool   `json:"follows,omitempty"` // it lacks that for what another value lacks, or the call
 	Seen    []Seen `json:"seen,omitempty"`
-	// Inside is a text that has it in it, where nothing holds it whole, and Beside are other fields
-	// of the record that it is of: as far as who shows it looked.
-	Inside *Seen    `json:"-"`
+	// Inside is where it stands though no evidence holds it, and Beside are other fields of the record
+	// that it is of: as far as who shows it looked.
+	Inside *Inside  `json:"-"`
 	Beside []Beside `json:"-"`
 }
 
 // Beside is another field of the record in which a value was seen, and who can write that.
 type Beside struct{ Name, Value, Who string }
 
+// Inside is a result that has a value though no evidence holds it: in a text, or whole in a result
+// that vouches for nothing, and why it does not.
+type Inside struct {
+	Seen
+	Whole bool
+	Void  string
+}
+
 // Unheld says whose a value is that was seen nowhere, as far as who shows it looked.
-func (q *Shown) Unheld() string {
-	if q.Searched {
+func (q *Shown) Unheld(v ShownValue) string {
+	switch {
+	case v.Inside != nil && v.Inside.Whole:
+		return "no evidence holds it"
+	case q.Searched:
 		return "the model's own words: nothing in this session holds it as a whole"
 	}
 	return "no evidence was found that holds it as a whole"
+}
+
+// Stands begins what is said of the place, and Whose ends it.
+func (i *Inside) Stands() string {
+	if i.Whole {
+		return "it stands in"
+	}
+	return "it stands inside"
+}
+
+// Whose says what it is worth that the value stands there.
+func (i *Inside) Whose() string {
+	if i.Void != "" {
+		return "of a result that vouches for nothing (" + text.OneLine(i.Void, 120) + ")"
+	}
+	return cmp.Or(i.Who(), "a text that somebody wrote")
 }
 
 // Seen is one place where it stands. The label says who can have written it there.
@@ -204,10 +231,10 @@ func (q *Shown) Print(w io.Writer, columns int) {
 			theirs("      seen in ", text.OneLine(place, 400)+", "+s.Who())
 		}
 		if len(v.Seen) == 0 && v.Value != "" {
-			theirs("      ", q.Unheld())
+			theirs("      ", q.Unheld(v))
 		}
 		if v.Inside != nil {
-			theirs("      it stands inside ", text.OneLine(v.Inside.Text(), 400)+", "+cmp.Or(v.Inside.Who(), "a text that somebody wrote"))
+			theirs("      "+v.Inside.Stands()+" ", text.OneLine(v.Inside.Text(), 400)+", "+v.Inside.Whose())
 		}
 		for _, b := range v.Beside {
 			theirs("      its record has ", text.Name(b.Name, 100)+" "+strconv.Quote(b.Value)+", "+b.Who)

@@ -71,3 +71,22 @@ func TestNamesAreNoWords(t *testing.T) {
 		t.Error(can)
 	}
 }
+
+// TestInside: a value that no evidence holds is not called the model's own where a result had it.
+func TestInside(t *testing.T) {
+	at := approval.Seen{Tool: "hub/whoami", Pointer: "/structuredContent/login", Evidence: 1, Label: "external"}
+	for _, c := range []struct {
+		inside *approval.Inside
+		want   string
+	}{
+		{nil, "the model's own words: nothing in this session holds it as a whole\n      asked"},
+		{&approval.Inside{Seen: at}, "holds it as a whole\n      it stands inside ev1 hub/whoami /structuredContent/login, which anyone can write\n"},
+		{&approval.Inside{Seen: at, Whole: true, Void: "unvalidated"}, "no evidence holds it\n      it stands in ev1 hub/whoami /structuredContent/login, of a result that vouches for nothing (unvalidated)\n"},
+	} {
+		q := approval.Shown{Searched: true, Values: []approval.ShownValue{{Pointer: "/to", Value: `"tom"`, Inside: c.inside}}}
+		var b strings.Builder
+		if q.Print(&b, 0); !strings.Contains(b.String(), c.want) {
+			t.Errorf("want %q in %s", c.want, &b)
+		}
+	}
+}

@@ -235,7 +235,7 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 		return wrong(nil, "a result that its schema does not admit is evidence")
 	}
 	outputs := x.contract.Outputs
-	if x.contract.Plain {
+	if x.contract.Plain && !x.known.HasOutputSchema() {
 		outputs = withFields(outputs, v)
 	}
 	for i := range outputs {

@@ -11,7 +11,7 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
-// The fields of a text that is JSON, of which no contract says anything but what a person
+// The fields of a text that is JSON, of a tool without an output schema, of which no contract says anything but what a person
 // named, are outputs that anybody can write (decision 0032): those with a name that is no data,
 // the least nested first, of a text with no more than so many values.
 const mostFields, mostValues = 200, 5000
@@ -24,7 +24,7 @@ func withFields(outputs []provenance.OutputRule, result strictjson.Value) []prov
 	text, _ := result.Get("content").Find([]string{"0", "text"}).Text()
 	declared := slices.ContainsFunc(outputs, func(o provenance.OutputRule) bool { return !o.Unasked })
 	doc, err := strictjson.Parse([]byte(text), strictjson.Result)
-	if declared || kind != "text" || err != nil || text[0] != '{' && text[0] != '[' || result.Get("structuredContent").Exists() {
+	if declared || kind != "text" || err != nil || text[0] != '{' && text[0] != '[' {
 		return outputs
 	}
 	var pointers []string // of each value, with * for an index

@@ -215,8 +215,8 @@ func pieceAt(session string, evidence uint32, place, words string) string {
 }
 
 // insideOf is the text that a value stands in which nothing holds whole.
-func insideOf(session string, at *approval.Seen, literal []byte) *origin {
-	return &origin{Link: pieceAt(session, at.Evidence, at.Pointer, story.Wants(literal, 0).Words), Text: short(at.Text(), 1000), Who: at.Who()}
+func insideOf(session string, at *approval.Inside, literal []byte) *origin {
+	return &origin{Link: pieceAt(session, at.Evidence, at.Pointer, story.Wants(literal, 0).Words), Text: short(at.Text(), 1000), Who: at.Whose()}
 }
 
 // graph is the picture: what was seen left, what was done right, and a line from each

@@ -46,6 +46,7 @@ type Sight struct {
 	N      uint64
 	Tool   string
 	Bytes  []byte
+	Void   string        // why it vouches for nothing, "" where it may
 	of     uint64        // the number of its decision
 	call   *audit.Record // which is nil where nobody asks for that, or it was not read
 }
@@ -82,6 +83,9 @@ func (s *Search) of(ctx context.Context, session string, before uint64) sights {
 				calls[it.N] = rec
 			} else if b, kept := it.Value("result"); kept && rec.Kind == audit.KindResult {
 				got[it.N] = &Sight{Number: EvidenceOf(rec), N: it.N, Bytes: b, of: audit.DecisionOf(rec)}
+				if r := Ended(rec); !r.Admissible {
+					got[it.N].Void = r.void()
+				}
 			}
 		}
 		head = from - 1 // what is before that
@@ -102,8 +106,8 @@ func (s *Search) of(ctx context.Context, session string, before uint64) sights {
 // Standing finds where values that nothing vouches for stand all the same, by what they are
 // asked for with: whose words they are a person can see there. all is false where not all that
 // the session saw was searched.
-func (s *Search) Standing(ctx context.Context, session string, before uint64, values map[string][]byte) (found map[string]*approval.Seen, all bool) {
-	out, wanting := map[string]*approval.Seen{}, map[string]*Wanted{}
+func (s *Search) Standing(ctx context.Context, session string, before uint64, values map[string][]byte) (found map[string]*approval.Inside, all bool) {
+	out, wanting := map[string]*approval.Inside{}, map[string]*Wanted{}
 	for name, literal := range values {
 		wanting[name] = Wants(literal, before)
 	}
@@ -113,7 +117,7 @@ func (s *Search) Standing(ctx context.Context, session string, before uint64, va
 		if w.In == nil {
 			continue
 		}
-		at := &approval.Seen{Tool: w.In.Tool, Pointer: w.Place, Evidence: w.In.Number}
+		at := &approval.Inside{Seen: approval.Seen{Tool: w.In.Tool, Pointer: w.Place, Evidence: w.In.Number}, Whole: w.whole, Void: w.In.Void}
 		if label, known := s.labelled(w.In.call, w.Place); known {
 			at.Label = label.String()
 		}
@@ -131,7 +135,7 @@ func (s *Search) Question(ctx context.Context, q *approval.Shown) {
 			values[v.Pointer] = []byte(v.Value)
 		}
 	}
-	var inside map[string]*approval.Seen
+	var inside map[string]*approval.Inside
 	inside, q.Searched = s.Standing(ctx, q.Session, math.MaxUint64, values)
 	records := s.besides(q, s.of(ctx, q.Session, math.MaxUint64).seen)
 	for i := range q.Values {
@@ -190,6 +194,7 @@ type Wanted struct {
 	Words  string
 	In     *Sight
 	Place  string
+	whole  bool   // it is all that stands there
 	before uint64 // the record of its call
 }
 
@@ -227,8 +232,9 @@ func Sought(ctx context.Context, values []*Wanted, seen []Sight, room *int) (all
 					return false
 				}
 				// What repeats a result as text says nothing that the result does not.
-				if (w.In == nil || strings.HasPrefix(w.Place, "/content/")) && strings.Contains(text, w.Words) {
-					w.In, w.Place = s, strictjson.Pointer(slices.Clone(path))
+				whole := text == w.Words
+				if (w.In == nil || whole && !w.whole || whole == w.whole && strings.HasPrefix(w.Place, "/content/")) && strings.Contains(text, w.Words) {
+					w.In, w.Place, w.whole = s, strictjson.Pointer(slices.Clone(path)), whole
 				}
 			}
 			return ctx.Err() == nil

@@ -267,7 +267,7 @@ func (d *Explained) Print(w io.Writer) {
 			fmt.Fprintf(w, "  %s was remembered from %s, label %s\n", text.OneLine(from.Pointer, 200), text.OneLine(from.From, 120), from.Label)
 		}
 	case r != nil:
-		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", r.Status, text.OneLine(r.Why, 60))
+		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", r.Status, text.OneLine(r.void(), 120))
 	case d.UnderWay:
 		fmt.Fprintf(w, "  the call is under way: its result is still to come\n")
 	case d.Passed() && d.Beyond:
@@ -459,6 +459,14 @@ type Result struct {
 	// Recalled are the leaves of an answer of the memory that stand in what it
 	// captured, each with the evidence it came from (R35).
 	Recalled []provenance.Recalled `json:"recalled,omitempty"`
+}
+
+// void says why the result vouches for nothing.
+func (r *Result) void() string {
+	if r.Why == "unvalidated" {
+		return r.Why + ": its tool publishes no output schema, or it breaks that"
+	}
+	return r.Why
 }
 
 // Unreadable is the exit of a command that could not read the log.
