@@ -38,9 +38,9 @@ func Say(o writ.Outcome, file string) string {
 	case r.Reason == writ.ApprovalPending && slices.ContainsFunc(r.Failures, isRepeat):
 		b.WriteString("a person was asked and has not answered; this call was not made, and it asks for what a call before it may have done.")
 		also = "Without him it lacks this"
-	case slices.Equal(clauses, []string{saidNo}):
+	case r.Reason == writ.ApprovalRefused: // what would make it pass all the same is no answer to that
 		b.WriteString(saidNo + ".")
-		clauses = nil
+		clauses, lines = nil, nil
 	case asked(r.Reason):
 		b.WriteString(needs[r.Reason] + ".")
 		also = "Without him it lacks this"
@@ -85,8 +85,8 @@ func sayOnce(clauses []string) {
 	}
 }
 
-// saidNo is said of a call that lacks nothing, and that a person said no to.
-const saidNo = "a person said no to this very call; it passes once the user orders it anew"
+// saidNo is all that is said of a call that a person said no to, whatever it lacks.
+const saidNo = "a person said no to this very call; do not make it again unless the user orders it anew"
 
 // asked reports whether a reason is how far a call was put to a person.
 func asked(r writ.Reason) bool {
