@@ -50,6 +50,6 @@ tools:
 	}
 	// Output:
 	// true /id (target) is evidence s_example/ev1, /structuredContent/users/0 of list_users (users), label system
-	// false refused: /id: provenance.unseen: '/id': nothing that this argument accepts holds this value; 'list_users' of server 'users' returns '/users/*': call it first
-	// false refused: /id: provenance.unseen: '/id': nothing that this argument accepts holds this value; 'list_users' of server 'users' returns '/users/*': call it first
+	// false refused: /id: provenance.unseen: '/id': nothing that this argument accepts holds this value; 'list_users' of server 'users' returns '/users/*': called, and nothing that counts of what came back is this value
+	// false refused: /id: provenance.unseen: '/id': nothing that this argument accepts holds this value; 'list_users' of server 'users' returns '/users/*': called, and nothing that counts of what came back is this value
 }

@@ -9,6 +9,7 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -132,7 +133,10 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	fresh := l.rule != nil && slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName })
 	k := supplyKey{l.rule, l.key, l.answer, sent, l.isSmall()}
 	supply, ok := j.supply[k]
-	if !ok {
+	switch {
+	case j.makes(l):
+		supply = makesIt
+	case !ok:
 		supply = j.suppliers(l, sent)
 		if j.supply == nil {
 			j.supply = map[supplyKey]string{}
@@ -164,7 +168,9 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 			supply += "; it stands among other words of the user's, who has not said to run it: ask him to type it alone, or to say \"run\" and the command in backticks"
 		case j.typedAsWords(l):
 			supply += "; it stands among other words of the user's: ask him to set it in quotation marks, or to say before it what it is"
-		case supply == noSupplier, strings.HasSuffix(supply, tooLate):
+		case j.typedLast(l):
+			supply += "; the user typed its last name alone, and the whole path is needed: ask him to type that"
+		case supply == noSupplier, supply == makesIt, strings.HasSuffix(supply, tooLate), strings.HasSuffix(supply, wasCalled):
 			supply += ", and the user may type it: " + j.sayThere()
 		case l.rule != nil && !l.rule.FromDefault:
 			supply += ", and the user may type it"
@@ -246,6 +252,35 @@ const (
 	tooLate    = ", which vouches for nothing that a call of this session sent before: it counts where it is called first, in another session"
 )
 
+// makesIt is said of a name that the call is to give to what it makes, and wasCalled of a tool
+// that the session called, whatever it returned.
+const (
+	makesIt   = "no tool returns a name that is to be new"
+	wasCalled = ": called, and nothing that counts of what came back is this value"
+)
+
+// makes reports whether a value is the name of what a call is to make, by the words of the tool
+// and of the argument: create_entities makes /entities/*/name, create_branch /branch.
+func (j *judge) makes(l *leaf) bool {
+	tool, named := text.NameWords(toolOf(j.in.Call)), text.NameWords(lastName(l.pointer))
+	if len(tool) < 2 || tool[0] != "create" || l.key || l.answer {
+		return false
+	}
+	return slices.Equal(named, []string{"name"}) || slices.Equal(named, tool[1:])
+}
+
+// typedLast reports whether the user typed the last name of a path, and nothing of where it is.
+func (j *judge) typedLast(l *leaf) bool {
+	at := strings.LastIndexByte(l.text, '/')
+	if at < 0 || at == len(l.text)-1 || l.typ() != provenance.Path || j.session() == nil {
+		return false
+	}
+	q := j.query(l, policy.Source{Kind: policy.FromUser})
+	q.Value, q.Type, q.Named = strictjson.Of(strictjson.Quote(l.text[at+1:])), provenance.Untyped, false
+	_, why := j.session().ledger.Typed(q)
+	return why == ""
+}
+
 // suppliers names the tools whose outputs could vouch for a leaf, by the policy and by
 // what is listed now. An act, and who has to be asked with a value, return what is worth
 // no more than that value, unless the server lists its own records (R4, R5): where there
@@ -253,7 +288,7 @@ const (
 func (j *judge) suppliers(l *leaf, sent bool) string {
 	const most = 4
 	type key struct{ server, tool, what string }
-	var found, asked, echoed []key
+	var found, called, asked, echoed []key
 	each := func(c *policy.Contract) {
 		name, worth, typed := c.Tool, true, true
 		if c.Method == policy.CallTool {
@@ -278,6 +313,8 @@ func (j *judge) suppliers(l *leaf, sent bool) string {
 				into = &echoed
 			case !worth && !own:
 				into = &asked
+			case worth && j.session() != nil && j.session().ledger.Returned(c.Server, c.Tool): // asked otherwise another may have it
+				into = &called
 			}
 			if k := (key{c.Server, name, cmpWord(o)}); !slices.Contains(*into, k) {
 				*into = append(*into, k)
@@ -297,6 +334,8 @@ func (j *judge) suppliers(l *leaf, sent bool) string {
 	case len(found) > 1:
 		first = ": call one of these first"
 	case len(found) == 1:
+	case len(called) > 0:
+		found, first = called, wasCalled
 	case len(asked) > 0:
 		found, first = asked, ", asked with a value that is vouched for itself"
 	case len(echoed) > 0:

@@ -362,6 +362,11 @@ func (l *Ledger) restore(found []uint32) []Fact {
 	return out
 }
 
+// Returned reports whether a tool returned anything that counts, whatever that is.
+func (l *Ledger) Returned(server, tool string) bool {
+	return slices.ContainsFunc(l.store.metas, func(m meta) bool { return m.server == server && m.tool == tool })
+}
+
 // Contested says of a value that something besides outputs vouches for whether
 // something external carries it too (R25).
 func (l *Ledger) Contested(q Query) bool { return l.contested(l.candidates(q), nil) }
