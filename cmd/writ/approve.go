@@ -175,7 +175,7 @@ func (w *waiting) answer(ctx context.Context, out io.Writer, a approval.Answer) 
 	case status == http.StatusConflict && r.By != "":
 		return nil, cli.Fail(cli.ExitData, "writ approve", "%s answered first, with %s", cli.OneLine(r.By, 80), word[r.Yes])
 	case status == http.StatusForbidden:
-		return nil, cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "the answer is not heard: %s", cli.OneLine(r.Error, 200))
+		return nil, cli.Fail(cli.ExitRefused, ownWindow(r.Error), "the answer is not heard: %s", cli.OneLine(r.Error, 200))
 	}
 	return nil, cli.Fail(cli.ExitData, "writ approve", "%s", cli.OneLine(r.Error, 200))
 }
@@ -404,8 +404,15 @@ func (f *flags) watch(c *cobra.Command) error {
 	} else {
 		sentence(out, "watching: decisions as they are made")
 	}
+	told := map[string]bool{}
+	tellUnheard := func(why string) {
+		if !told[why] { // of several gateways once
+			told[why] = true
+			tellUnheard(out, why)
+		}
+	}
 	for _, why := range unheard {
-		tellUnheard(out, why)
+		tellUnheard(why)
 	}
 	if len(known) == 0 {
 		sentence(out, "no gateway runs on this state directory yet; one that a client starts is watched as it comes")
@@ -419,7 +426,7 @@ func (f *flags) watch(c *cobra.Command) error {
 			return nil
 		case at := <-begun:
 			if at.unheard != "" {
-				tellUnheard(out, at.unheard)
+				tellUnheard(at.unheard)
 			}
 		case id := <-ended:
 			delete(known, id)
@@ -448,7 +455,17 @@ func (f *flags) watch(c *cobra.Command) error {
 // tellUnheard says that a gateway holds no call for who watches here.
 func tellUnheard(out io.Writer, why string) {
 	sentence(out, "a gateway does not hear this terminal, and holds no call for it: "+cli.OneLine(why, 300))
-	fmt.Fprintln(out, "try: the same in a terminal window of your own")
+	if hint := ownWindow(why); hint != "" {
+		fmt.Fprintln(out, "try: "+hint)
+	}
+}
+
+// ownWindow is what to try where a gateway does not hear a terminal; why may say so itself.
+func ownWindow(why string) string {
+	if why == localdoor.ErrLoose.Error() {
+		return ""
+	}
+	return "the same in a terminal window of your own"
 }
 
 // watched is a gateway that has begun to tell what waits, and why it does not hear who

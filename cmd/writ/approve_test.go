@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/writ-project/writ/internal/approval"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -77,6 +78,20 @@ func TestSentence(t *testing.T) {
 	for columns, want := range map[int]string{0: "held for a person", 8: "held for\na person", 7: "held\nfor a\nperson", 3: "held\nfor\na\nperson", 17: "held for a person"} {
 		if got := brokenTo("held for a person", columns); got != want {
 			t.Errorf("%d columns: %q", columns, got)
+		}
+	}
+}
+
+// TestTellUnheard: who is not heard is told one thing to try.
+func TestTellUnheard(t *testing.T) {
+	for why, want := range map[error]string{
+		localdoor.ErrKin:   "it was not started by a person at a terminal of his own\ntry: the same in a terminal window of your own\n",
+		localdoor.ErrLoose: ": use one that was open before, or log in anew\n",
+	} {
+		var out strings.Builder
+		tellUnheard(&out, why.Error())
+		if !strings.HasSuffix(out.String(), want) || strings.Count(out.String(), "\n") != strings.Count(want, "\n") {
+			t.Errorf("%q", &out)
 		}
 	}
 }

@@ -39,9 +39,24 @@ func (f *flags) reach(handing bool) (at []*localdoor.Gateway, out []*http.Client
 func (f *flags) doors(handing bool) ([]*http.Client, error) {
 	_, out, err := f.reach(handing)
 	if err == nil && len(out) == 0 {
-		err = cli.Fail(cli.ExitIO, "writ serve", "no gateway runs on this state directory")
+		err = cli.Fail(cli.ExitIO, f.starts(), "no gateway runs on this state directory")
 	}
 	return out, err
+}
+
+// starts is what starts a gateway on the state directory: a client that is connected to the one
+// that it is where nothing else is said, or writ serve.
+func (f *flags) starts() string {
+	places, err := foundPlaces()
+	if err != nil || f.state != "" {
+		return "writ serve"
+	}
+	for _, p := range places {
+		if s := p.status(); s.Config != "" {
+			return "open " + s.title + ", which starts one"
+		}
+	}
+	return "writ serve"
 }
 
 // gateways are those that run on the state directory, the one started last first.

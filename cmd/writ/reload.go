@@ -228,7 +228,7 @@ func (o *files) reloadHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc
 		status := http.StatusOK
 		err := localdoor.Apart(r.Context(), apart...)
 		if err != nil {
-			err = cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "%w", err)
+			err = cli.Fail(cli.ExitRefused, ownWindow(err.Error()), "%w", err)
 		} else {
 			out, err = o.reload(r.Context(), g)
 		}

@@ -189,7 +189,7 @@ func (f *flags) sayTo(ctx context.Context, pid int, text string) (all []said, er
 				return all, nil // the others would hear it in the same session
 			}
 		case status == http.StatusForbidden, status == http.StatusUnauthorized:
-			return all, cli.Fail(cli.ExitRefused, "the same in a terminal window of your own", "the words are not heard: %s", cli.OneLine(reply.Error, 200))
+			return all, cli.Fail(cli.ExitRefused, ownWindow(reply.Error), "the words are not heard: %s", cli.OneLine(reply.Error, 200))
 		case status != http.StatusNotFound:
 			return all, cli.Fail(cli.ExitIO, "writ audit verify", "%s", cli.OneLine(reply.Error, 200))
 		}
