@@ -255,20 +255,33 @@ func readAnswer(in *lines, out io.Writer, q *approval.Shown) (a approval.Answer,
 	return approval.Answer{}, cli.Fail(cli.ExitUsage, "writ approve "+q.ID+" --no", "neither yes nor no: the question stays open")
 }
 
-// What a person answers to who can write a field, or add to a collection.
+// What a person answers to who can write a field, or add to a collection, "" where he does not know.
 const onlyOurs, anyone, onlyGiven = "1", "2", "3"
+
+// oneOf puts a question again where the answer is none of its keys, three times: then it is that
+// he does not know.
+func oneOf(ask func(format string, args ...any) (string, error), keys []string, format string, args ...any) (said string, err error) {
+	again := ""
+	for range 3 {
+		if said, err = ask(again+format, args...); err != nil || said == "" || slices.Contains(keys, said) {
+			return said, err
+		}
+		again = "That is none of " + strings.Join(keys, ", ") + ", nor Enter alone.\n"
+	}
+	return "", nil
+}
 
 // whoCan asks it. That the server alone gives what stands in a field is half an answer:
 // strangers may have it do so.
 func whoCan(ask func(format string, args ...any) (string, error), can string, given bool) (string, error) {
 	const others = "[1] only our own people   [2] anyone   %s[Enter] I do not know > "
-	third := ""
+	third, keys := "", []string{onlyOurs, anyone}
 	if given {
-		third = "[3] nobody: the server itself gives it, as the number of a ticket   "
+		third, keys = "[3] nobody: the server itself gives it, as the number of a ticket   ", append(keys, onlyGiven)
 	}
-	who, err := ask("Who can %s?  "+others, can, third)
+	who, err := oneOf(ask, keys, "Who can %s?  "+others, can, third)
 	if err == nil && given && who == onlyGiven {
-		if who, err = ask("And who can have the server give one, as by opening a ticket, wherever the agent may look?  "+others, ""); err == nil && who == onlyOurs {
+		if who, err = oneOf(ask, keys[:2], "And who can have the server give one, as by opening a ticket, wherever the agent may look?  "+others, ""); err == nil && who == onlyOurs {
 			return onlyGiven, nil
 		}
 		return anyone, err
@@ -303,7 +316,7 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 	given := whatIsGiven(q.FromNowOn)
 	for _, o := range q.FromNowOn {
 		why := "From now on for this field from this source, without a question?"
-		knows := true
+		knows, ours := true, ""
 		for _, can := range approval.WhoCan(o.Lines) {
 			if _, said := who[can]; !said {
 				if who[can], err = whoCan(ask, can, given[can]); err != nil {
@@ -317,8 +330,12 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 			if knows = slices.Contains(needs, who[can]); !knows {
 				break
 			}
+			ours = can
 		}
 		if !knows {
+			if ours != "" { // a line lets a call pass, or it keeps nothing
+				sentence(out, "What you said of who can "+cli.OneLine(ours, 250)+" is not kept by itself: this call would still be asked about.")
+			}
 			continue
 		}
 		switch o.Keep {

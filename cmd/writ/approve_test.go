@@ -19,6 +19,9 @@ func TestReadAnswer(t *testing.T) {
 	source := []approval.Offer{{Keep: approval.KeepSource, Lines: []policy.Grown{line}}}
 	line.Writes = policy.WritesOurs
 	ours := []approval.Offer{{Keep: approval.KeepOurs, Lines: []policy.Grown{line}}, {Keep: approval.KeepValue, Lines: []policy.Grown{{Tool: "mail/send", Arg: "/to", Const: []byte(`"x"`)}}}}
+	other := line
+	other.From = "mail/list#/names/*"
+	two := []approval.Offer{{Keep: approval.KeepOurs, Lines: []policy.Grown{line, other}}, ours[1]}
 	for _, c := range []struct {
 		arguments, typed string
 		offers           []approval.Offer
@@ -46,6 +49,10 @@ func TestReadAnswer(t *testing.T) {
 		{`{"to":"x"}`, "f\n1\ny\n", ours, true, approval.KeepOurs, false, "Who can write mail/list#/ids/*?"},
 		{`{"to":"x"}`, "f\n2\ny\n", ours, true, approval.KeepValue, false, `"const":"x"`},
 		{`{"to":"x"}`, "f\n\n\nn\n", ours, false, "", false, `"const":"x"`},
+		{`{"to":"x"}`, "f\ny\n1\ny\n", ours, true, approval.KeepOurs, false, "That is none of 1, 2, nor Enter alone."},
+		{`{"to":"x"}`, "f\nx\nx\nx\n\nn\n", ours, false, "", false, `"const":"x"`},
+		{`{"to":"x"}`, "f\n1\n2\ny\n", two, true, approval.KeepValue, false, "What you said of who can write mail/list#/ids/* is not kept by itself"},
+		{`{"to":"x"}`, "f\n2\ny\n", two, true, approval.KeepValue, false, "exact value alone"},
 		{long, "f\nb\nf\ny\n", source, true, approval.KeepSource, false, "look at them first"},
 	} {
 		var out strings.Builder

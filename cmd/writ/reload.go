@@ -228,7 +228,7 @@ func (o *files) reloadHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc
 		status := http.StatusOK
 		err := localdoor.Apart(r.Context(), apart...)
 		if err != nil {
-			err = cli.Fail(cli.ExitRefused, ownWindow(err.Error()), "%w", err)
+			err = cli.Fail(cli.ExitRefused, cmp.Or(ownWindow(err.Error()), "a terminal that was open before, or a new login"), "%w", err)
 		} else {
 			out, err = o.reload(r.Context(), g)
 		}
