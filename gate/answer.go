@@ -50,6 +50,9 @@ func Say(o writ.Outcome, file string) string {
 		b.WriteString(clauses[0] + ".")
 		clauses = clauses[1:]
 	}
+	if r.Reason == writ.ApprovalPending || r.Reason == writ.ApprovalExpired {
+		b.WriteString(" The user answers in a terminal of his own: `writ watch`.")
+	}
 	if len(clauses) > 0 {
 		b.WriteString("\n" + also + ":")
 	}

@@ -28,14 +28,14 @@ func TestSay(t *testing.T) {
 		"two, without a file": {rejected(writ.Failure{Pointer: "/a", Reason: writ.SchemaMissingField, Need: "this field"}, writ.Failure{Pointer: "/b\n`x", Reason: writ.SchemaInvalid, Need: "a number"}), "",
 			"Not done: `/a` must be given.\nAlso:\n- `/b\\n\\x60x` must be as the schema says: a number\n(INVALID_PAYLOAD, schema.missing_field)"},
 		"pending": {rejected(writ.Failure{Pointer: "/a", Reason: writ.ApprovalPending, Need: pending + "; `/a`: x", Line: 9}, writ.Failure{Pointer: "/b", Reason: writ.ApprovalPending, Need: pending + "; `/b`: y", Line: 7}), "p.yaml",
-			"Not done: " + pending + ".\nWithout him it lacks this:\n- `/a`: x\n- `/b`: y\nAn operator would change lines 7 and 9 of p.yaml.\n(POLICY_VIOLATION, approval.pending)"},
+			"Not done: " + pending + ". The user answers in a terminal of his own: `writ watch`.\nWithout him it lacks this:\n- `/a`: x\n- `/b`: y\nAn operator would change lines 7 and 9 of p.yaml.\n(POLICY_VIOLATION, approval.pending)"},
 		"a person said no": {rejected(writ.Failure{Reason: writ.ApprovalRefused, Need: "a person said no to this very call; do not make it again unless the user orders it anew"}), "p.yaml",
 			"Not done: a person said no to this very call; do not make it again unless the user orders it anew.\n(POLICY_VIOLATION, approval.refused)"},
 		"a person said no to what lacks something": {rejected(writ.Failure{Pointer: "/a", Reason: writ.ApprovalRefused, Need: "a person said no; `/a`: x, and the user may type it" + there, Line: 9}), "p.yaml",
 			"Not done: a person said no to this very call; do not make it again unless the user orders it anew.\n(POLICY_VIOLATION, approval.refused)"},
 		"made before": {rejected(writ.Failure{Reason: writ.PolicyRepeated, Need: "the same act was made before; x", Line: 4}), "p.yaml", "Not done: the same act was made before; x.\n(POLICY_VIOLATION, policy.repeated)"},
 		"made before, a person asked": {rejected(writ.Failure{Reason: writ.ApprovalPending, Need: pending + "; the same act was made before, y", Line: 4}, writ.Failure{Pointer: "/b", Reason: writ.ApprovalPending, Need: pending + "; `/b`: z", Line: 7}), "p.yaml",
-			"Not done: a person was asked and has not answered; this call was not made, and it asks for what a call before it may have done.\nWithout him it lacks this:\n- the same act was made before, y\n- `/b`: z\n" +
+			"Not done: a person was asked and has not answered; this call was not made, and it asks for what a call before it may have done. The user answers in a terminal of his own: `writ watch`.\nWithout him it lacks this:\n- the same act was made before, y\n- `/b`: z\n" +
 				"An operator would change line 7 of p.yaml.\n(POLICY_VIOLATION, approval.pending)"},
 		"where to type, once": {rejected(writ.Failure{Pointer: "/a", Reason: writ.ProvenanceUnseen, Need: "x, and the user may type it" + there}, writ.Failure{Pointer: "/b", Reason: writ.ProvenanceUnseen, Need: "y"},
 			writ.Failure{Pointer: "/c", Reason: writ.ProvenanceReader, Need: "z; ask the user to type it" + there}), "",

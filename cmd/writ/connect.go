@@ -262,6 +262,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 	when(c.OutOrStdout(), rep.Sealed != "", "Sealed: %s\n", rep.Sealed)
 	when(c.OutOrStdout(), w.hooks != nil, "What it does itself is judged too, and what you type is on record: %s\n", cli.Printable(rep.Hooks))
 	fmt.Fprintf(c.OutOrStdout(), "What the servers may do is in %s\n", cli.Printable(rep.Policy))
+	fmt.Fprintln(c.OutOrStdout(), "What waits for your yes is shown, and answered, in a terminal of your own: writ watch")
 	return nil
 }
 
