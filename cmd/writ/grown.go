@@ -97,7 +97,7 @@ func grownRemove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = f.takes(c.Context(), gateways)
+			err = takes(c.Context(), gateways)
 			return cmp.Or(f.show(c, removed{p.Grown[n-1]}, func(w io.Writer) {
 				theirs(w, map[bool]string{true: "taken back: ", false: "taken back in the file: "}[err == nil], grownLine(p.Grown[n-1]), 0)
 				when(w, len(gateways) == 0, "it counts at a gateway of another state directory until writ reload --state DIR\n")
@@ -111,20 +111,37 @@ func grownRemove() *cobra.Command {
 // A policyHolder is a gateway that runs by a policy.
 type policyHolder struct {
 	door    *http.Client
-	differs bool // its file is not what is in force
+	state   string // as --state has it
+	differs bool   // its file is not what is in force
 }
 
-// having are the gateways of the state directory that run by a policy's file, or do not say by
-// which.
+// having are the gateways that run by a policy's file, or do not say by which: of the state
+// directory, and of those that the clients were connected to whose policy it is.
 func (f *flags) having(ctx context.Context, file string) (out []policyHolder) {
-	if _, err := existingState(f.state); err != nil {
-		return nil
-	}
 	abs, _ := filepath.Abs(file)
-	_, doors, _ := f.reach(false)
-	for _, door := range doors {
-		if g, err := statusAt(ctx, door); err != nil || g.Policy == abs {
-			out = append(out, policyHolder{door, err != nil || g.Differs != ""})
+	states, found := []string{f.state}, map[string]bool{}
+	places, _ := foundPlaces()
+	for _, p := range places {
+		if rec, err := p.record(); err == nil && rec != nil && p.policy() == abs {
+			for _, u := range rec.Undo {
+				if i := slices.Index(u.Ours, "--state"); i >= 0 && i+1 < len(u.Ours) {
+					states = append(states, u.Ours[i+1])
+				}
+			}
+		}
+	}
+	for _, state := range states {
+		dir, err := existingState(state)
+		if err != nil || found[dir] {
+			continue
+		}
+		found[dir] = true
+		at := flags{state: state}
+		_, doors, _ := at.reach(false)
+		for _, door := range doors {
+			if g, err := statusAt(ctx, door); err != nil || g.Policy == abs {
+				out = append(out, policyHolder{door, state, err != nil || g.Differs != ""})
+			}
 		}
 	}
 	return out
@@ -132,13 +149,13 @@ func (f *flags) having(ctx context.Context, file string) (out []policyHolder) {
 
 // takes has gateways put in force what was taken from their policy's file. Where more was
 // changed in one than that, nobody said that it is to be in force.
-func (f *flags) takes(ctx context.Context, all []policyHolder) error {
+func takes(ctx context.Context, all []policyHolder) error {
 	const counts = "it still counts at a gateway that runs"
-	reload := "writ reload"
-	if f.state != "" {
-		reload += " --state " + private.Quote(f.state)
-	}
 	for _, g := range all {
+		reload := "writ reload"
+		if g.state != "" {
+			reload += " --state " + private.Quote(g.state)
+		}
 		if g.differs {
 			return cli.Fail(cli.ExitConfig, reload, counts+", whose policy was changed beside it and not put in force")
 		}

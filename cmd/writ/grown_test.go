@@ -444,6 +444,45 @@ func TestGrownTakenBack(t *testing.T) {
 	}
 }
 
+// TestGrownTakenBackAtClients: a gateway on another state directory, to which a client was connected,
+// takes it back too; of one that nobody can name it is said what to run.
+func TestGrownTakenBackAtClients(t *testing.T) {
+	home, state := ownState(t), ownState(t)
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, ".state"))
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".cursor/mcp.json", `{ "mcpServers": { "example": { "command": "writ", "args": ["example-server"] } } }`)
+	command(t, "connect", "cursor", "--yes", "--state", state)
+	const lines = `grown:
+  - {"tool":"example/search_documents","arg":"/query","const":"C-1","by":"kim","at":"2026-11-22T10:00:00Z"}
+`
+	write(".config/writ/cursor/policy.grown.yaml", lines)
+	config := filepath.Join(home, ".config/writ/cursor/writ.yaml")
+	_, end := serving(t, "--state", state, "--config", config)
+	remove := func() string {
+		s := onTerminal(t, "", os.Environ(), "grown", "remove", "1")
+		s.exits()
+		return s.all()
+	}
+	if out := remove(); !strings.Contains(out, "taken back: ") || strings.Contains(out, "another state directory") {
+		t.Errorf("the gateway was not found: %s", out)
+	}
+	end()
+	write(".config/writ/cursor/policy.grown.yaml", lines)
+	if out := remove(); !strings.Contains(out, "it counts at a gateway of another state directory until writ reload --state DIR") {
+		t.Error(out)
+	}
+}
+
 // TestGrownElsewhere: the same by writ watch and writ approve at another terminal, of
 // a gateway that runs: it has the line in force at once, and takes it from nobody who
 // may not answer, once, and not where the file was changed meanwhile.
