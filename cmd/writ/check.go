@@ -50,7 +50,7 @@ func checkCommand() *cobra.Command {
 	var f flags
 	var live bool
 	c := f.take(&cobra.Command{
-		Use: "check", Short: "Check configuration and policy, without starting anything but with --live", Args: cli.NoArgs,
+		Use: "check", SuggestFor: []string{"lint"}, Short: "Check configuration and policy, without starting anything but with --live", Args: cli.NoArgs,
 		Long: "Check configuration and policy, without starting anything. With --live the servers are started\n" +
 			"and listed too, and what they list is held against the policy: a contract that no tool has, a rule\n" +
 			"that can never match, a definition that nobody approved or that changed since. A tool by which\n" +

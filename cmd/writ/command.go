@@ -102,7 +102,10 @@ func group(use, short, long string, subs ...*cobra.Command) *cobra.Command {
 	if last > 0 {
 		need = strings.Join(names[:last], ", ") + " or " + need
 	}
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return cli.Unknown(c, args[0])
+		}
 		return cli.Fail(cli.ExitUsage, c.CommandPath()+" --help", "%s", need)
 	}
 	return c

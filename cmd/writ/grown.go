@@ -68,7 +68,7 @@ func grownList() *cobra.Command {
 func grownRemove() *cobra.Command {
 	var f flags
 	c := f.take(&cobra.Command{
-		Use: "remove NUMBER", Short: "Take a line back",
+		Use: "remove NUMBER", Short: "Take a line back", SuggestFor: []string{"rm", "delete"},
 		Args: needs("writ grown list", "the number of a line", func(args []string) bool { return len(args) == 1 }),
 		RunE: func(c *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[0])

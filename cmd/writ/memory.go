@@ -29,7 +29,10 @@ func memoryCommand() *cobra.Command {
 	c := &cobra.Command{Use: "memory", Short: "Read, rule on, erase and check what is remembered",
 		Long: "What an operator can do with the governed memory and no agent can. The commands work on\n" +
 			"the log of the state directory, whether or not a gateway is running there.",
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Unknown(c, args[0])
+			}
 			return cli.Fail(cli.ExitUsage, "writ memory --help", "a command of the memory is needed")
 		}}
 	c.AddCommand(

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -61,10 +63,37 @@ func (e *Exit) Tell(w io.Writer, program string) {
 
 // NoArgs refuses arguments, as a command's Args.
 func NoArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return Fail(ExitUsage, c.CommandPath()+" --help", "%s takes no arguments", c.Name())
+	switch {
+	case len(args) == 0:
+		return nil
+	case c.HasAvailableSubCommands():
+		return Unknown(c, args[0])
 	}
-	return nil
+	return Fail(ExitUsage, c.CommandPath()+" --help", "%s takes no arguments", c.Name())
+}
+
+// Unknown refuses a word that is no command below c. What to try is the nearest that is one.
+func Unknown(c *cobra.Command, word string) error {
+	try := "--help"
+	for c.SuggestionsMinimumDistance = 1; c.SuggestionsMinimumDistance <= 2; c.SuggestionsMinimumDistance++ {
+		if near := c.SuggestionsFor(word); len(near) > 0 {
+			try = near[0]
+			break
+		}
+	}
+	return Fail(ExitUsage, c.CommandPath()+" "+try, "%s has no command %q", c.CommandPath(), OneLine(word, 40))
+}
+
+// helpCommand shows the help of a command, and refuses what is none.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{Use: "help [command]", Short: "Help about any command", RunE: func(c *cobra.Command, args []string) error {
+		of, rest, err := c.Root().Find(args)
+		if err != nil || of.HasAvailableSubCommands() && len(rest) > 0 {
+			return Unknown(of, rest[0])
+		}
+		of.InitDefaultHelpFlag()
+		return of.Help()
+	}}
 }
 
 // Run runs a program and returns its exit code. What went wrong is told on its
@@ -75,9 +104,15 @@ func Run(ctx context.Context, root *cobra.Command, hint func(ran *cobra.Command,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return Fail(ExitUsage, c.CommandPath()+" --help", "%w", err)
 	})
+	root.SetHelpCommand(helpCommand())
 	ran, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitOK
+	}
+	if of, ok := strings.CutPrefix(err.Error(), "unknown command "); ok {
+		quoted, _ := strconv.QuotedPrefix(of)
+		word, _ := strconv.Unquote(quoted)
+		err = Unknown(ran, word)
 	}
 	var e *Exit
 	if !errors.As(err, &e) {
