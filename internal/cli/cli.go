@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func NoArgs(c *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
 		return nil
-	case c.HasAvailableSubCommands():
+	case nearest(c, args[0]) != "":
 		return Unknown(c, args[0])
 	}
 	return Fail(ExitUsage, c.CommandPath()+" --help", "%s takes no arguments", c.Name())
@@ -74,14 +75,17 @@ func NoArgs(c *cobra.Command, args []string) error {
 
 // Unknown refuses a word that is no command below c. What to try is the nearest that is one.
 func Unknown(c *cobra.Command, word string) error {
-	try := "--help"
+	return Fail(ExitUsage, c.CommandPath()+" "+cmp.Or(nearest(c, word), "--help"), "%s has no command %q", c.CommandPath(), OneLine(word, 40))
+}
+
+// nearest is the command below c that a word is most like, "" for none.
+func nearest(c *cobra.Command, word string) string {
 	for c.SuggestionsMinimumDistance = 1; c.SuggestionsMinimumDistance <= 2; c.SuggestionsMinimumDistance++ {
 		if near := c.SuggestionsFor(word); len(near) > 0 {
-			try = near[0]
-			break
+			return near[0]
 		}
 	}
-	return Fail(ExitUsage, c.CommandPath()+" "+try, "%s has no command %q", c.CommandPath(), OneLine(word, 40))
+	return ""
 }
 
 // helpCommand shows the help of a command, and refuses what is none.
