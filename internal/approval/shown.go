@@ -65,7 +65,7 @@ func (q *Shown) Unheld(v ShownValue) string {
 	case q.Searched:
 		return "the model's own words: nothing in this session holds it as a whole"
 	}
-	return "no evidence was found that holds it as a whole"
+	return "no evidence holds it as a whole: the model's own words, or part of a text"
 }
 
 // Stands begins what is said of the place, and Whose ends it.

@@ -202,7 +202,7 @@ func TestElicitedLater(t *testing.T) {
 				a := w.call(ctx, "delete_item", args)
 				in := get(a.result, "inputRequests", "approval")
 				if text(a.result, "resultType") != "input_required" || text(in, "method") != "elicitation/create" ||
-					!strings.Contains(text(in, "params", "message"), "nothing in this session holds it") || strings.Contains(string(get(a.result, "requestState")), "approval") {
+					!strings.Contains(text(in, "params", "message"), "no evidence holds it as a whole") || strings.Contains(string(get(a.result, "requestState")), "approval") {
 					t.Fatalf("not asked: %s %s", a.result, a.err)
 				}
 				return string(get(a.result, "requestState"))
