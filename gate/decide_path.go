@@ -34,7 +34,7 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 }
 
 // fromTypedIn accepts the join of a directory that is vouched for and a name, or the path
-// below it, that the user typed, or that he typed a path below ("picnic/todo.md"), in a closed
+// below it, that the user typed, or that he typed a path below it, in a closed
 // collection: which directory he means the agent chooses among those that were shown.
 func (j *judge) fromTypedIn(l *leaf) writ.Reason {
 	s, text := j.session(), ""

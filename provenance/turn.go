@@ -148,7 +148,7 @@ func (l *Ledger) LapseTurns() {
 func (l *Ledger) Turns() int { return len(l.turns) }
 
 // TypedAbove returns where the user typed a path below a directory of that name:
-// "picnic/todo.md" is below picnic.
+// "save it under picnic/todo" is below picnic.
 func (l *Ledger) TypedAbove(v strictjson.Value) (Quote, bool) {
 	name, _ := v.Text()
 	if name == "" || CheckText(v) != "" {
