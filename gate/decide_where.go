@@ -19,10 +19,11 @@ import (
 // that it says.
 type visit struct{ tool, host string }
 
-// visit notes such a call, each that is alike once: they are as many as the places.
-func (s *Session) visit(tool string, args strictjson.Value, path []string) {
+// visit notes such a call, each that is alike once: they are as many as the places. What does
+// not fetch goes nowhere, whatever its arguments say.
+func (s *Session) visit(tool string, effect policy.Effect, args strictjson.Value, path []string) {
 	v := visit{tool: tool}
-	if to, ok := args.Find(path).Text(); ok && len(path) > 0 {
+	if to, ok := args.Find(path).Text(); ok && len(path) > 0 && effect&policy.Egress != 0 {
 		if hosts := provenance.Hosts(to); len(hosts) == 1 {
 			v.host = hosts[0]
 		}

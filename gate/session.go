@@ -201,7 +201,7 @@ func (s *Session) Decided(d *Decision) {
 			}
 		}
 		if path, ok := d.policy.Goes(d.Call.Server, toolOf(d.Call)); ok {
-			s.visit(d.Call.Server+"/"+toolOf(d.Call), d.Call.Arguments, path)
+			s.visit(d.Call.Server+"/"+toolOf(d.Call), d.Effect, d.Call.Arguments, path)
 		}
 		if d.basis.act != "" {
 			s.done[d.basis.act] = append(s.done[d.basis.act], acted{call: d.key(), fresh: s.next})

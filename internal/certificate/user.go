@@ -378,9 +378,10 @@ func (s *Session) commanded(c *call, l *leaf) bool {
 // visit is a call that says where other acts are done, and the host, "" where it says none.
 type visit struct{ server, tool, host string }
 
-func hostAt(args strictjson.Value, path []string) string {
-	link, _ := args.Find(path).Text()
-	if hosts := provenance.Hosts(link); len(path) > 0 && len(hosts) == 1 {
+// goesTo returns the host that a call goes to by a link at a path: none where it fetches nothing.
+func (c *call) goesTo(path []string) string {
+	link, _ := c.args.Find(path).Text()
+	if hosts := provenance.Hosts(link); len(path) > 0 && len(hosts) == 1 && c.effect&policy.Egress != 0 {
 		return hosts[0]
 	}
 	return ""

@@ -144,7 +144,7 @@ func (s *Session) send(c *call) {
 	}
 	c.acts = s.acts
 	if path, ok := c.Policy.Goes(c.server, c.tool); ok {
-		at := visit{c.server, c.tool, hostAt(c.args, path)}
+		at := visit{c.server, c.tool, c.goesTo(path)}
 		s.went = append(slices.DeleteFunc(s.went, func(v visit) bool { return v == at }), at)
 	}
 	run, low := "", writ.Operator
