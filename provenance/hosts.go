@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Hosts returns the hosts of a text, of links and by themselves, each once, in small letters
-// and with a port that is not its scheme's. What may be the name of a file is none.
+// and with a port that is not its scheme's. What may be the name of a file as well is one
+// ("claude.ai", "plan.md").
 func Hosts(s string) (out []string) {
 	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return blank(r) || isMark(r) || r == ',' || r == ';' }) {
 		w = strings.ToLower(strings.TrimRight(w, stops))
@@ -18,7 +20,7 @@ func Hosts(s string) (out []string) {
 			if i := strings.IndexAny(w, "/?#:"); i >= 0 {
 				host = w[:i]
 			}
-			if _, is := BareHost(strictjson.StringOf("https://" + host)); !is {
+			if _, _, is := bareHost(strictjson.StringOf("https://" + host)); !is && host != "localhost" && !address().MatchString(host) {
 				continue
 			}
 			w = "https://" + w
@@ -35,6 +37,8 @@ func Hosts(s string) (out []string) {
 	}
 	return out
 }
+
+var address = text.Pattern(`^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$`)
 
 // Hosts returns the hosts that the user typed, in one turn or, of turn 0, in any.
 func (l *Ledger) Hosts(turn uint32) (out []string) {

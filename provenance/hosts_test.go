@@ -12,7 +12,7 @@ func TestHosts(t *testing.T) {
 		"Open https://a.example/x?q=1, then (http://A.example:80) and <https://b.example:443/>.": {"a.example", "b.example"},
 		"look at a.example., b.example/list; c.example:8080: and \"d.example\"":                  {"a.example", "b.example", "c.example:8080", "d.example"},
 		"https://a.example./ http://localhost:3000/ https://10.0.0.1/":                           {"a.example", "localhost:3000", "10.0.0.1"},
-		"mail anna@kern.example about notes.txt, v1.2 and app.py, at 10.30; a.b":                 {"a.b"},
+		"mail anna@kern.example about notes.txt, v1.2 and app.py, at 10.30; a.b, localhost":      {"app.py", "a.b", "localhost"},
 		"https://kim@a.example/ is a.example":                                                    {"a.example"},
 		"nothing here":                                                                           nil,
 	} {

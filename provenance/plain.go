@@ -267,13 +267,18 @@ var (
 // BareHost returns the host of a link to the page that a host shows first: https, and nothing
 // behind the host. Who types the host names it (R15), but for what may be the name of a file.
 func BareHost(v strictjson.Value) (host strictjson.Value, ok bool) {
+	rest, last, ok := bareHost(v)
+	return strictjson.StringOf(rest), ok && (!domainEnds[last] || strings.HasPrefix(strings.ToLower(rest), "www."))
+}
+
+// bareHost returns the same of what may be the name of a file and of a host, and its last label.
+func bareHost(v strictjson.Value) (host, last string, ok bool) {
 	link, _ := v.Text()
 	rest, ok := strings.CutPrefix(link, "https://")
 	rest = strings.TrimSuffix(rest, "/")
 	name, _, why := Canonical(Host, strictjson.StringOf(rest))
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	ok = ok && why == "" && strings.Contains(name, ".") && !strings.ContainsAny(rest, "/?#@:\\") && strings.ContainsFunc(last, unicode.IsLetter) && !fileEnds[last] && (!domainEnds[last] || strings.HasPrefix(name, "www."))
-	return strictjson.StringOf(rest), ok
+	last = name[strings.LastIndexByte(name, '.')+1:]
+	return rest, last, ok && why == "" && strings.Contains(name, ".") && !strings.ContainsAny(rest, "/?#@:\\") && strings.ContainsFunc(last, unicode.IsLetter) && !fileEnds[last]
 }
 
 func ends(words string) map[string]bool {
