@@ -333,7 +333,7 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 // ordersConst reports whether the user chose a constant: where it has phrases, his latest
 // turn says one of them as an order (R21).
 func (j *judge) ordersConst(src policy.Source) bool {
-	return len(src.Phrases) == 0 || !j.strict && j.session() != nil && slices.ContainsFunc(src.Phrases, j.session().ledger.Said)
+	return len(src.Phrases) == 0 || !j.strict && j.session() != nil && slices.ContainsFunc(src.Phrases, j.session().ledger.Chosen)
 }
 
 // query is what the ledger is asked about a leaf.

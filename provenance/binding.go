@@ -277,14 +277,14 @@ func Begun(v strictjson.Value, begins []string) bool {
 }
 
 // NameOrdered answers for a name that Begun takes (R36): where the user's latest turn, or one
-// behind it that only agrees, says one of some phrases and means it, and no act since made
+// behind it that only agrees, says one of some phrases as what Anew is, and no act since made
 // something of another name, whoever gave that.
 func (l *Ledger) NameOrdered(v strictjson.Value, phrases []string) (Quote, bool) {
 	if name, _ := v.Text(); l.ordered != "" && l.ordered != name {
 		return Quote{}, false
 	}
 	for _, p := range phrases {
-		if at, ok := l.order(p); ok {
+		if at, ok := l.order(p, Anew); ok {
 			return at, true
 		}
 	}

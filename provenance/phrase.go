@@ -22,12 +22,18 @@ import (
 // Said reports whether the user's latest turn, or one behind it that only agrees, says a
 // phrase in his own words, in any letters' case, and means it (R21).
 func (l *Ledger) Said(phrase string) bool {
-	_, said := l.order(phrase)
+	_, said := l.order(phrase, Means)
+	return said
+}
+
+// Chosen reports the same of a phrase that Wholly is.
+func (l *Ledger) Chosen(phrase string) bool {
+	_, said := l.order(phrase, Wholly)
 	return said
 }
 
 // order returns where he does.
-func (l *Ledger) order(phrase string) (Quote, bool) {
+func (l *Ledger) order(phrase string, means func(text string, start, end int) bool) (Quote, bool) {
 	words := essential(phrase)
 	if len(l.turns) == 0 || len(words) == 0 {
 		return Quote{}, false
@@ -41,7 +47,7 @@ func (l *Ledger) order(phrase string) (Quote, bool) {
 		if t.Evidence < last.Evidence {
 			continue
 		}
-		if start, end := t.own.means(words); end > start {
+		if start, end := t.own.means(words, means); end > start {
 			return Quote{t.Evidence, start, end}, true
 		}
 	}
@@ -50,14 +56,14 @@ func (l *Ledger) order(phrase string) (Quote, bool) {
 
 // means returns where a turn says the words of a phrase and means them, twice the same for
 // nowhere.
-func (own *reading) means(words []string) (start, end int) {
+func (own *reading) means(words []string, means func(text string, start, end int) bool) (start, end int) {
 	begins := own.begins()
 	for i, left := 0, mostSaid; left > 0 && i < len(own.text); i++ {
 		if !begins[i] {
 			continue
 		}
 		if e := follow(own.text, i, words); e > i && own.end[e] {
-			if Means(own.text, i, e) {
+			if means(own.text, i, e) {
 				return i, e
 			}
 			left--
@@ -65,6 +71,52 @@ func (own *reading) means(words []string) (start, end int) {
 	}
 	return 0, 0
 }
+
+// Wholly reports whether a phrase is meant and is all that is ordered: it says what to do,
+// behind no article ("explain the force push"), and nothing behind it makes it one of
+// something else ("close call", "add it to the last commit message"). One of a single word ends its clause
+// or goes on with a number.
+func Wholly(text string, start, end int) bool {
+	before := strings.TrimRight(text[:start], " \t")
+	if last := before[strings.LastIndexAny(before, " \t\n")+1:]; articles[lower(last)] {
+		return false
+	}
+	return endsOrder(strings.TrimLeft(text[end:], quotes), !strings.ContainsAny(text[start:end], " \t-")) && Means(text, start, end)
+}
+
+// endsOrder reports whether what stands behind a phrase leaves it all that is ordered.
+func endsOrder(rest string, single bool) bool {
+	rest = strings.TrimLeft(rest, " \t")
+	first, _ := utf8.DecodeRuneInString(rest)
+	if rest == "" || first == '\n' || first == '(' || isBreak(first) {
+		return !single || first != ':'
+	}
+	word := rest
+	if i := strings.IndexAny(rest, " \t\n"); i >= 0 {
+		word = rest[:i]
+	}
+	if number := strings.TrimRight(word, stops+quotes+brackets); strings.ContainsAny(number, "#0123456789") && !strings.ContainsAny(number, quotes) {
+		return endsOrder(rest[len(number):], false) // the one that he means
+	}
+	return goesWith[bare(word)] || !single && on[bare(word)]
+}
+
+// Anew reports the same of a phrase that says that there is to be another of something: "a new
+// branch", not "the open PR".
+func Anew(text string, start, end int) bool {
+	words := wordsOf(text[start:end])
+	return slices.ContainsFunc(words, func(w string) bool { return indefinite[w] }) &&
+		!slices.ContainsFunc(words, func(w string) bool { return definite[w] && !indefinite[w] }) && Wholly(text, start, end)
+}
+
+var (
+	indefinite = wordSet("a an new another ein eine einen einem einer neue neuen neuer")
+	// goesWith are the words with which a sentence goes on behind all that is ordered, on those
+	// that say of it where, for what and how.
+	goesWith = wordSet("please now then too also again and und bitte dann auch jetzt")
+	on       = wordSet(`for in on from to against with into at that which called named titled so there here as via off based of by because since
+		für auf aus von zu mit im am namens`)
+)
 
 // essential are the words of a phrase without the articles before others of them.
 func essential(phrase string) []string {

@@ -27,7 +27,7 @@ func TestPhrases(t *testing.T) {
 		}
 		s := &Session{turns: []turn{{evidence: 1, text: text, own: provenance.OwnText(text)}}}
 		for _, p := range phrases {
-			got := s.means(p)
+			got := s.means(p, provenance.Means)
 			if want := l.Said(p); got != want {
 				t.Fatalf("%q in %q: %v, not %v", p, text, got, want)
 			}

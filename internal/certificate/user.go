@@ -512,7 +512,7 @@ func (s *Session) saysPhrase(c *call) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(phrases, s.means)
+	return slices.ContainsFunc(phrases, func(p string) bool { return s.means(p, provenance.Means) })
 }
 
 // orders reports whether a value is a constant that the user ordered by a phrase of its own.
@@ -525,28 +525,28 @@ func (s *Session) orders(c *call, l *leaf) bool {
 func (s *Session) lists(c *call, l *leaf, of func(policy.Source) bool) bool {
 	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
 		return of(src) && slices.ContainsFunc(src.Const, func(v []byte) bool { return provenance.Equal(l.typ(), l.value, strictjson.Of(v)) }) &&
-			(len(src.Phrases) == 0 || !c.strict && slices.ContainsFunc(src.Phrases, s.means))
+			(len(src.Phrases) == 0 || !c.strict && slices.ContainsFunc(src.Phrases, func(p string) bool { return s.means(p, provenance.Wholly) }))
 	})
 }
 
 // means reports whether the user's latest turn, or one behind it that only agrees, says a
 // phrase and means it.
-func (s *Session) means(phrase string) bool {
+func (s *Session) means(phrase string, means func(text string, start, end int) bool) bool {
 	form := spoken(phrase)
 	if len(s.turns) == 0 || form == nil {
 		return false
 	}
 	last := s.turns[len(s.turns)-1]
-	return last.means(form) || slices.ContainsFunc(s.agreed, func(t turn) bool { return t.evidence > last.evidence && t.means(form) })
+	return last.means(form, means) || slices.ContainsFunc(s.agreed, func(t turn) bool { return t.evidence > last.evidence && t.means(form, means) })
 }
 
-func (t *turn) means(form *regexp.Regexp) bool {
+func (t *turn) means(form *regexp.Regexp, means func(text string, start, end int) bool) bool {
 	for i, left := 0, mostSaid; left > 0 && i < len(t.own); i++ {
 		if !t.speaksAt(i) {
 			continue
 		}
 		if at := form.FindStringIndex(t.own[i:]); at != nil && t.ends(i+at[1]) {
-			if provenance.Means(t.own, i, i+at[1]) {
+			if means(t.own, i, i+at[1]) {
 				return true
 			}
 			left--
