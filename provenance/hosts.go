@@ -11,7 +11,7 @@ import (
 
 // Hosts returns the hosts of a text, of links and by themselves, each once, in small letters
 // and with a port that is not its scheme's. What may be the name of a file as well is one
-// ("claude.ai", "plan.md").
+// ("claude.ai").
 func Hosts(s string) (out []string) {
 	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return blank(r) || isMark(r) || r == ',' || r == ';' }) {
 		w = strings.ToLower(strings.TrimRight(w, stops))
