@@ -93,7 +93,7 @@ const (
 	longestOrder  = 1 << 10 // how far before a name its order may stand, in bytes
 	longestAnswer = 256     // bytes of a turn that is names alone
 	longestItem   = 4       // words of another name in a list
-	longestHead   = 8       // words before the colon of a list
+	mostOthers    = 2       // words before the colon of a list that say of what kind it is
 	longestTold   = 4       // words of a sentence before the value in it
 )
 
@@ -111,13 +111,12 @@ func leadsTo(s string, i int, nouns []string) bool {
 	}
 	if colons := colon().FindAllStringIndex(between, -1); len(colons) > 0 {
 		at := colons[len(colons)-1][0]
-		head := between[:at]
-		words := wordsOf(head)
-		if len(words) > longestHead || strings.ContainsFunc(head, func(r rune) bool { return r == '\n' || isBreak(r) }) ||
-			slices.ContainsFunc(words, func(w string) bool { return otherwise(w) || conveying[w] }) {
+		if !announcesList(between[:at], nouns) {
 			return false
 		}
-		between = ownLines().ReplaceAllString(between[at+1:], ", ")
+		if between, ok = itemsOf(between[at+1:]); !ok {
+			return false
+		}
 	}
 	if endOf(between) < len(between) {
 		return false
@@ -128,19 +127,69 @@ func leadsTo(s string, i int, nouns []string) bool {
 		if n == len(items)-1 {
 			return len(rest) == 0
 		}
-		if words := wordsOf(strings.Join(rest, " ")); len(rest) > longestItem || slices.ContainsFunc(words, func(w string) bool { return otherwise(w) || relating[w] || telling[w] || being[w] || remarking[w] }) {
+		if words := wordsOf(strings.Join(rest, " ")); len(rest) > longestItem || slices.ContainsFunc(words, func(w string) bool {
+			return otherwise(w) || relating[w] || telling[w] || being[w] || remarking[w] || takingBack[w] || signing[w]
+		}) {
 			return false
 		}
 	}
 	return false
 }
 
+// announcesList reports whether what stands between an order and a colon says that what
+// follows is what the order is of: "the following", "these old entities", and nothing that says of
+// what else they are, or which of them.
+func announcesList(head string, nouns []string) bool {
+	words, others := wordsOf(head), 0
+	if len(words) == 0 {
+		return strings.TrimSpace(head) == ""
+	}
+	if last := words[len(words)-1]; strings.ContainsFunc(head, func(r rune) bool { return r == '\n' || isBreak(r) || strings.ContainsRune(brackets, r) }) ||
+		!isNoun(last, nouns) && !all[last] && !pointing[last] {
+		return false
+	}
+	for _, w := range words {
+		if otherwise(w) || conveying[w] || relating[w] || choosing[w] {
+			return false
+		}
+		if !isNoun(w, nouns) && !all[w] && !pointing[w] && !leadIn[w] && !idle[w] {
+			others++
+		}
+	}
+	return others <= mostOthers
+}
+
+// itemsOf are the names that a text lists behind a colon, with commas between them: on its line,
+// or each on one of its own, all of them marked or none. A list without marks ends at an empty line.
+func itemsOf(tail string) (string, bool) {
+	line, rest, more := strings.Cut(tail, "\n")
+	if !more {
+		return tail, true
+	}
+	if strings.TrimSpace(line) != "" {
+		return "", false
+	}
+	rest = strings.TrimLeft(rest, "\n")
+	marked := listMark().FindString(rest) != ""
+	var items []string
+	for line := range strings.SplitSeq(rest, "\n") {
+		mark := listMark().FindString(line)
+		if blank := strings.TrimSpace(line) == "" && len(items) > 0; blank && marked {
+			continue
+		} else if blank || (mark != "") != marked {
+			return "", false
+		}
+		items = append(items, line[len(mark):])
+	}
+	return strings.Join(items, ", "), true
+}
+
 var (
-	// colon begins a list where it ends a word, inList stands between the names of one, ownLines
+	// colon begins a list where it ends a word, inList stands between the names of one, listMark
 	// before a name that has its own line.
 	colon    = text.Pattern(`:(?:\s|\x01|$)`)
 	inList   = text.Pattern(`(?i)[ \t]*[,;](?:[ \t]+(?:and|und|&))?[ \t]*|[ \t]+(?:and|und|plus|&|\+)[ \t]+`)
-	ownLines = text.Pattern(`[ \t]*\n+[ \t]*(?:[-*•][ \t]+|[0-9]{1,3}[.)][ \t]+)?`)
+	listMark = text.Pattern(`^[ \t]*(?:[-*•]|[0-9]{1,3}[.)])(?:[ \t]+|$)`)
 )
 
 // quotedName stands for what is set in quotation marks.
@@ -253,6 +302,11 @@ var (
 	leadOn = wordSet("of about on between called named titled you we i know have remember saved stored noted that is are über von zwischen namens")
 	// all are words for all that there is of something.
 	all = wordSet("everything all anything alles")
+	// pointing are those that stand for what is listed, choosing those that take some of it.
+	pointing = wordSet("following these those this them folgende folgendes folgenden diese")
+	choosing = wordSet("one either any some first last older oldest newer newest next whichever two three half most other others each opposite exception exceptions")
+	// signing are those with which he takes leave.
+	signing = wordSet("thanks thx cheers regards best love sincerely yours danke gruß grüße")
 	// relating are those that say of a name of what something else is.
 	relating = wordSet("of about by from for with between to at in into over under on who which whose über von mit zu zwischen aus bei")
 	// behind are words with which a sentence goes on behind a name.

@@ -18,7 +18,7 @@ func TestOrderOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	orders := []string{"delete", "remove", "forget", "drop", "clean up", "get rid of", "forget that"}
-	nouns := []string{"entity", "entities", "node", "self.person"}
+	nouns := []string{"entity", "entities", "node", "keys", "self.person"}
 	n := 0
 	for line := range strings.Lines(string(data)) {
 		line = strings.ReplaceAll(strings.TrimSpace(line), `\n`, "\n")
