@@ -270,7 +270,7 @@ func isNoun(word string, nouns []string) bool {
 
 // behindLead are the words of a list's item without those that lead to a name.
 func behindLead(words, nouns []string) []string {
-	noun := false
+	noun, every, pair := false, false, false
 	for len(words) > 0 {
 		w, next := bare(words[0]), ""
 		if len(words) > 1 {
@@ -278,10 +278,10 @@ func behindLead(words, nouns []string) []string {
 		}
 		switch {
 		case isNoun(w, nouns) || all[w]:
-			noun = true
+			noun, every, pair = true, all[w], relations[w]
 		case idle[w] || leadIn[w] && !noun:
 		case (w == "that" || w == "this" || w == "those" || w == "these" || w == quotedName) && isNoun(next, nouns) && !noun:
-		case noun && (leadOn[w] || definite[w] || w == "with" && isNoun(next, nouns)): // "with name Anna", not "with Anna"
+		case noun && (every && leadOn[w] || pair && (w == "between" || w == "zwischen") || calling[w] || definite[w] || w == "with" && isNoun(next, nouns)): // "with name Anna", not "with Anna"
 		default:
 			return words
 		}
@@ -296,10 +296,14 @@ func otherwise(w string) bool {
 }
 
 var (
-	// leadIn are words before a name, leadOn those between a word for such things and a name.
+	// leadIn are words before a name, leadOn those between a word for all that there is and a name, calling
+	// those between another word for such things and one: "the company of Anna" is not she. What
+	// is between two is known by both.
 	leadIn = wordSet(`the a an my our your both old stale duplicate duplicated outdated obsolete unused wrong temporary test please then also
 		der die das den dem mein meine meinen unser unsere unseren beide`)
-	leadOn = wordSet("of about on between called named titled you we i know have remember saved stored noted that is are über von zwischen namens")
+	leadOn    = wordSet("of about on called named titled you we i know have remember saved stored noted that is are über von zwischen namens")
+	calling   = wordSet("called named titled namens")
+	relations = wordSet("relation relations relationship relationships link links connection connections edge edges")
 	// all are words for all that there is of something.
 	all = wordSet("everything all anything alles")
 	// pointing are those that stand for what is listed, choosing those that take some of it.
