@@ -31,7 +31,7 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 	// What a name says, or a link, is nothing that the user says of it.
 	said := linksIn().ReplaceAllStringFunc(s[:start], blotLink) + fmt.Sprintf("%-*.*s", end-start, end-start, "it") + linksIn().ReplaceAllStringFunc(s[end:], blotLink)
 	told := slices.ContainsFunc(orders, isTelling) // of something
-	ends := endsName(s, nouns, start, end, told)
+	ends := endsName(s, nouns, start, end, told, slices.ContainsFunc(orders, isPutting))
 	is := false
 	eachOrder(said, max(0, start-longestOrder), start, orders, func(order string, i, e int) bool {
 		stands := ends && leadsTo(s[e:], start-e, nouns)
@@ -53,6 +53,9 @@ func blotLink(link string) string {
 	return fmt.Sprintf("%-*.*s", len(bare), len(bare), "the page") + link[len(bare):]
 }
 
+// isPutting reports whether an order is of what is put somewhere.
+func isPutting(order string) bool { return putting[lower(strings.Fields(order)[0])] }
+
 // isTelling reports whether behind an order a sentence follows.
 func isTelling(order string) bool { return strings.HasSuffix(order, " that") }
 
@@ -69,7 +72,7 @@ func Ordering(s string, orders []string) (said, meant bool) {
 // [start, end) of it.
 func AnswerOf(s string, nouns []string, start, end int) bool {
 	all := strings.TrimRight(s, " \t\n.!") + ", "
-	return len(s) <= longestAnswer && leadsTo(s, start, nouns) && endsName(s, nouns, start, end, false) && leadsTo(all, len(all), nouns)
+	return len(s) <= longestAnswer && leadsTo(s, start, nouns) && endsName(s, nouns, start, end, false, false) && leadsTo(all, len(all), nouns)
 }
 
 // eachOrder calls found for the orders that stand in a part of a text, the last first, until
@@ -221,8 +224,9 @@ func upTo(s string, i int) (before string, ok bool) {
 }
 
 // endsName reports whether a name ends where the bytes [start, end) of a text do, and the
-// text does not say that it is a part of something, unless it may be.
-func endsName(s string, nouns []string, start, end int, part bool) bool {
+// text does not say that it is a part of something, unless it may be. What an order puts somewhere
+// may be put anywhere.
+func endsName(s string, nouns []string, start, end int, part, puts bool) bool {
 	open, _ := utf8.DecodeLastRuneInString(s[:start])
 	rest := s[end:]
 	if next, n := utf8.DecodeRuneInString(rest); closers[open] != "" {
@@ -231,30 +235,83 @@ func endsName(s string, nouns []string, start, end int, part bool) bool {
 		}
 		rest = rest[n:]
 	}
+	next, _ := utf8.DecodeRuneInString(rest)
+	joined := next != utf8.RuneError && next != '\n' && strings.ContainsRune("-&+/"+brackets, next) && !strings.ContainsRune(")]}>", next)
 	rest = strings.TrimLeft(rest, " \t")
-	first, _ := utf8.DecodeRuneInString(rest)
-	if rest == "" || first == '\n' || isBreak(first) || strings.ContainsRune("-&+"+brackets, first) {
-		return true
+	if rest == "" || joined { // "Anna-Maria"
+		return rest == ""
 	}
-	words := strings.Fields(rest[:endOf(rest)])
-	switch w := bare(words[0]); {
-	case behind[w] || isNoun(w, nouns) || part && w == "from":
-		return true
-	case w != "from" && w != "of" && w != "off" && w != "aus" && w != "von":
-		return false
+	sentence := rest[:endOf(rest)]
+	if first, _ := utf8.DecodeRuneInString(rest); first == '(' {
+		if c, _ := utf8.DecodeRuneInString(rest[1:]); !unicode.IsLower(c) {
+			return false // "Anna (Kern)"
+		}
+		sentence = inBrackets().ReplaceAllString(sentence, " ")
 	}
-	for _, w := range words[1:] {
-		if joining[lower(w)] || behind[lower(w)] {
-			break
+	return goesOnBehind(strings.Fields(sentence), nouns, part, puts)
+}
+
+// goesOnBehind reports whether a sentence may go on so behind a name: with a word for such
+// things, with courtesy, with other names and orders, with where, why and when, and with from
+// what such things are taken, which is nothing that has a name or a kind of its own. What is put
+// somewhere is put anywhere.
+func goesOnBehind(words, nouns []string, part, puts bool) bool {
+	noun, more := true, false // a word for it may follow, other names did
+	for i, w := range words {
+		bareWord, rest := bare(w), words[i+1:]
+		next := ""
+		if len(rest) > 0 {
+			next = bare(rest[0])
 		}
-		if c, _ := utf8.DecodeRuneInString(w); !unicode.IsLower(c) && c != '/' {
-			return false // "remove Anna from Kettle"
+		ends := strings.ContainsFunc(w, func(r rune) bool { return isBreak(r) && r != ':' })
+		switch {
+		case leaving[bareWord]:
+			return part && bareWord == "from" || ofStore(rest, nouns)
+		case more || bareWord == "" || joining[bareWord]:
+			more = more || joining[bareWord] || strings.ContainsAny(w, "&+")
+			if bareWord == "then" || bareWord == "dann" {
+				return true
+			}
+		case noun && isNoun(bareWord, nouns):
+			if noun = false; relations[bareWord] && (next == "between" || next == "zwischen") {
+				return true
+			}
+		case courteous[bareWord]:
+		case puts && (placing[bareWord] || bareWord == "as" || bareWord == "for" || bareWord == "to" || bareWord == "by" || bareWord == "via" || bareWord == "als" || bareWord == "für"):
+			return true
+		case reasons[bareWord]:
+			return telling[next]
+		case bareWord == "for" || bareWord == "für":
+			return next == "me" || next == "us" || next == "good" || next == "ever" || next == "mich" || next == "uns" || next == "immer"
+		case placing[bareWord]:
+			return !slices.ContainsFunc(rest[:min(len(rest), placeWords)], func(w string) bool {
+				c, _ := utf8.DecodeRuneInString(w)
+				return !unicode.IsLower(c) && !unicode.IsNumber(c) && c != '/'
+			})
+		case behind[bareWord]:
+			return true
+		default:
+			return false
 		}
-		if strings.ContainsFunc(w, isBreak) {
-			break
-		}
+		more = more || ends
 	}
 	return true
+}
+
+// ofStore reports whether words say no more than where all such things are, "your memory" or
+// "the entities", and go on as a sentence does.
+func ofStore(words, nouns []string) bool {
+	for i, w := range words {
+		switch word := bare(w); {
+		case holding[word]:
+			return true
+		case storing[word] || isNoun(word, nouns):
+			return strings.ContainsFunc(w, isBreak) || i+1 == len(words) || joining[bare(words[i+1])] || courteous[bare(words[i+1])] || behind[bare(words[i+1])]
+		case !definite[word] && !idle[word] && word != "your":
+			return false
+		}
+	}
+	return false
 }
 
 // bare is a word in small letters, without what ends a clause.
@@ -313,10 +370,23 @@ var (
 	signing = wordSet("thanks thx cheers regards best love sincerely yours danke gruß grüße")
 	// relating are those that say of a name of what something else is.
 	relating = wordSet("of about by from for with between to at in into over under on who which whose über von mit zu zwischen aus bei")
-	// behind are words with which a sentence goes on behind a name.
-	behind = wordSet(`and with too also please now as because since in into on onto at for again completely entirely altogether here there to via by then immediately
-		thanks who which any anymore right away asap out up down und bitte auch jetzt sofort weil da im ins in`)
+	// behind are words with which a sentence goes on behind a name, courteous those that say
+	// nothing of it, reasons those that do so before a clause, placing those before where it is.
+	behind    = wordSet("with because there which who weil da")
+	courteous = wordSet(`please too also now again completely entirely altogether here there then immediately thanks thx right away asap anymore up down bitte auch jetzt sofort`)
+	reasons   = wordSet("as since")
+	placing   = wordSet("in on into onto at im ins")
+	// putting begin the orders of what is put somewhere.
+	putting = wordSet("type enter put fill write search look choose select pick set submit")
+	// leaving are those before what it is taken from, storing those for where all such things are.
+	leaving = wordSet("from off of out aus von")
+	// and holding for what such things stand in, by a name of its own or without.
+	holding = wordSet("table base database bucket namespace")
+	storing = wordSet("graph memory db store knowledge notes list lists records system cache index server cluster repository repo account here there everywhere gedächtnis")
 )
+
+// placeWords is how many words of where something is are read for a name.
+const placeWords = 4
 
 // Ordered reports whether a stretch of what the user typed is what one of some orders of his
 // is of (R9): in the turn that gave it, or in an answer of names alone to that turn. No turn since has
