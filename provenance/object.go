@@ -37,6 +37,8 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 		stands := ends && leadsTo(s[e:], start-e, nouns)
 		if isTelling(order) {
 			stands = tellsOf(s[e:start])
+		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
+			stands = stands && endsTurn(s[end:], nouns)
 		}
 		is = stands && Means(said, i, e)
 		return !is
@@ -51,6 +53,13 @@ var linksIn = text.Pattern(`[A-Za-z][A-Za-z0-9+.-]*://\S+`)
 func blotLink(link string) string {
 	bare := strings.TrimRight(link, stops+quotes+brackets)
 	return fmt.Sprintf("%-*.*s", len(bare), len(bare), "the page") + link[len(bare):]
+}
+
+// endsTurn reports whether a turn says no more than other names behind one: "forget Anna, what
+// about Bela?" lets her be.
+func endsTurn(rest string, nouns []string) bool {
+	all := "x" + strings.TrimRight(rest, " \t\n.!"+quotes) + ", "
+	return leadsTo(all, len(all), nouns) && !slices.ContainsFunc(wordsOf(rest), func(w string) bool { return explaining[w] || conveying[w] })
 }
 
 // isPutting reports whether an order is of what is put somewhere.
@@ -376,6 +385,8 @@ var (
 	courteous = wordSet(`please too also now again completely entirely altogether here there then immediately thanks thx right away asap anymore up down bitte auch jetzt sofort`)
 	reasons   = wordSet("as since")
 	placing   = wordSet("in on into onto at im ins")
+	// dismissing are orders that may as well leave a matter.
+	dismissing = wordSet("forget vergiss")
 	// putting begin the orders of what is put somewhere.
 	putting = wordSet("type enter put fill write search look choose select pick set submit")
 	// leaving are those before what it is taken from, storing those for where all such things are.
