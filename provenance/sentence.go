@@ -120,11 +120,18 @@ func takenBack(rest string) bool {
 // retracts reports whether a text begins with a denial.
 func retracts(text string) bool {
 	words := wordsOf(text)
-	for len(words) > 0 && leading[words[0]] && !takingBack[words[0]] {
+	for len(words) > 0 && (leading[words[0]] || sighing[words[0]]) && !takingBack[words[0]] {
 		words = words[1:]
 	}
-	return len(words) > 0 && (takingBack[words[0]] || words[0] == "do" && len(words) > 1 && words[1] == "not")
+	return len(words) > 0 && (takingBack[words[0]] || len(words) > 1 && takingBackAs[words[0]+" "+words[1]])
 }
+
+// sighing are words that may stand before what takes something back, takingBackAs two that do.
+var (
+	sighing      = wordSet("hm hmm um uh er oops ups ähm haha lol ha")
+	takingBackAs = map[string]bool{"do not": true, "i meant": true, "i mean": true, "ich meine": true, "on second": true, "undo that": true, "undo it": true, "ignore that": true, "strike that": true,
+		"ask me": true, "check with": true, "for example": true, "e g": true}
+)
 
 // closers are the marks that begin a quotation, and those that end it.
 var closers = map[rune]string{
