@@ -41,6 +41,24 @@ func Refers(text string, start, end int) bool {
 	})
 }
 
+// headingOf is the line that stands over the line which a text ends in: right above it, or above
+// the other lines of its list, and ends in a colon or is followed by a list.
+func headingOf(text string) string {
+	lines := strings.Split(text[max(0, len(text)-longestRest):], "\n")
+	last := len(lines) - 1
+	marked := listMark().MatchString(lines[last])
+	for i := last - 1; i >= 0; i-- {
+		switch line := strings.TrimSpace(lines[i]); {
+		case line == "" || marked && listMark().MatchString(line):
+		case marked || strings.HasSuffix(line, ":"):
+			return line
+		default:
+			return ""
+		}
+	}
+	return ""
+}
+
 // takesOut reports whether words leave somebody or something out.
 func takesOut(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return excluding[w] })
@@ -52,6 +70,11 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	if r, n := utf8.DecodeLastRuneInString(close); isMark(r) && !strings.ContainsRune(brackets, r) {
 		// A mark that ends a word, with a blank behind it, ends what was quoted.
 		if in, _ := utf8.DecodeLastRuneInString(close[:len(close)-n]); len(close) == len(before) || !isAlnum(in) {
+			return false
+		}
+	}
+	if heading := headingOf(before); heading != "" {
+		if words := unled(wordsOf(heading)); denies(heading) || len(words) > 0 && (explaining[words[0]] || conveying[words[0]]) {
 			return false
 		}
 	}

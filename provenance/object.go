@@ -40,7 +40,7 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
-		is = stands && Means(said, i, e)
+		is = stands && !listedAs(said[:i]) && Means(said, i, e)
 		return !is
 	})
 	return is
@@ -53,6 +53,16 @@ var linksIn = text.Pattern(`[A-Za-z][A-Za-z0-9+.-]*://\S+`)
 func blotLink(link string) string {
 	bare := strings.TrimRight(link, stops+quotes+brackets)
 	return fmt.Sprintf("%-*.*s", len(bare), len(bare), "the page") + link[len(bare):]
+}
+
+// listedAs reports whether a line above the one that a text ends in says of what follows what else
+// it is: "here is his mail:", "tasks for Kim:".
+func listedAs(text string) bool {
+	above := strings.Split(text, "\n")
+	return slices.ContainsFunc(above[:len(above)-1], func(l string) bool {
+		l, colon := strings.CutSuffix(strings.TrimSpace(l), ":")
+		return colon && !announces(wordsOf(l))
+	})
 }
 
 // endsTurn reports whether a turn says no more than other names behind one: "forget Anna, what
