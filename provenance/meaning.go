@@ -78,7 +78,11 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 			return false
 		}
 	}
-	clauses := clausesOf(unhindered(before[sentenceOf(before):]))
+	sentence := sentenceOf(before)
+	if len(before)-sentence > longestRest {
+		return false // nobody reads that as one order
+	}
+	clauses := clausesOf(unhindered(before[sentence:]))
 	own := len(clauses) - 1
 	var lead request
 	for i, c := range clauses {
@@ -118,7 +122,7 @@ func unhindered(text string) string { return courtesy().ReplaceAllString(text, "
 
 var courtesy = text.Pattern(`(?i)\bif (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))([,.;:!?]|$)`)
 
-// longestRest bounds what is read behind a phrase, in bytes.
+// longestRest bounds what is read behind a phrase, and the sentence before it, in bytes.
 const longestRest = 4 << 10
 
 func wordSet(words string) map[string]bool {

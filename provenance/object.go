@@ -28,6 +28,11 @@ import (
 // OrderOf reports whether the bytes [start, end) of a text are what one of some orders in it
 // is of. The nouns are words for such things.
 func OrderOf(s string, orders, nouns []string, start, end int) bool {
+	any := false
+	eachOrder(s, max(0, start-longestOrder), start, orders, func(string, int, int) bool { any = true; return false })
+	if !any {
+		return false
+	}
 	// What a name says, or a link, is nothing that the user says of it.
 	said := linksIn().ReplaceAllStringFunc(s[:start], blotLink) + fmt.Sprintf("%-*.*s", end-start, end-start, "it") + linksIn().ReplaceAllStringFunc(s[end:], blotLink)
 	told := slices.ContainsFunc(orders, isTelling) // of something
@@ -415,19 +420,19 @@ const placeWords = 4
 // behind an act is of another matter.
 func (l *Ledger) Ordered(at Quote, orders, nouns []string) bool {
 	i := slices.IndexFunc(l.turns, func(t turn) bool { return t.Evidence == at.Evidence })
-	return i >= 0 && l.orderedAt(i, span{at.Start, at.End}, &Query{Orders: orders, Words: nouns})
+	return i >= 0 && l.ordersStand(i, orders) && l.orderedAt(i, span{at.Start, at.End}, &Query{Orders: orders, Words: nouns})
+}
+
+// ordersStand reports whether no act and no other such order came behind a turn.
+func (l *Ledger) ordersStand(i int, orders []string) bool {
+	return l.turns[i].acts == l.turns[len(l.turns)-1].acts && !slices.ContainsFunc(l.turns[i+1:], func(later turn) bool {
+		said, _ := Ordering(later.own.text, orders)
+		return said
+	})
 }
 
 func (l *Ledger) orderedAt(i int, at span, q *Query) bool {
 	t := &l.turns[i]
-	if t.acts != l.turns[len(l.turns)-1].acts {
-		return false
-	}
-	for _, later := range l.turns[i+1:] {
-		if said, _ := Ordering(later.own.text, q.Orders); said {
-			return false
-		}
-	}
 	if OrderOf(t.own.text, q.Orders, q.words(), at.start, at.end) {
 		return true
 	}

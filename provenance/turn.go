@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -266,7 +267,8 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 	for i := range l.holdingTurns(v, typed) {
 		t := &l.turns[i]
 		if q.isOrdered = nil; len(q.Orders) > 0 {
-			q.isOrdered = func(at span) bool { return l.orderedAt(i, at, &q) }
+			stand := sync.OnceValue(func() bool { return l.ordersStand(i, q.Orders) })
+			q.isOrdered = func(at span) bool { return stand() && l.orderedAt(i, at, &q) }
 		}
 		s, found, bare := t.own.find(&q, v, typed, words, named, isSmall, q.Ordered)
 		switch {
