@@ -113,9 +113,9 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 
 // fronted is where something is to be done, said before it: "on https://leaf.example/contact
 // fill in the form". An address or a path says so, and no other word.
-var fronted = text.Pattern(`(?i)(^|[.!?;\n][ \t\n]*|,[ \t]+)(?:on|in|at|under|auf|in|unter)[ \t]+` + address + `[ \t]+$`)
+var fronted = text.Pattern(`(?i)(^|[.!?;\n][ \t\n]*|,[ \t]+)(?:on|in|at|under|auf|in|unter)[ \t]+` + placeForm + `[ \t]+$`)
 
-const address = `[\pL\pN$~/.][^\s"'“”„‘’«»<>()\x60,;!?]*[/.#][^\s"'“”„‘’«»<>()\x60,;!?]*[\pL\pN]`
+const placeForm = `[\pL\pN$~/.][^\s"'“”„‘’«»<>()\x60,;!?]*[/.#][^\s"'“”„‘’«»<>()\x60,;!?]*[\pL\pN]`
 
 // unhindered is a text without what says for courtesy alone that it may not be possible.
 func unhindered(text string) string { return courtesy().ReplaceAllString(text, "$1") }

@@ -267,7 +267,9 @@ func (m *model) find(q Query) (vouched []modelFact, reason writ.Reason, conteste
 			if q.Collection != "" && f.collection == q.Collection {
 				return true
 			}
-			return q.HasAt && q.Type != "" && f.typ == q.Type && (q.Collection == "" || f.collection == "")
+			// A number or a text of a field that has no type is of the argument's, where it names the field.
+			plain := f.typ == Untyped && !q.Strict && (q.Value.Kind() == strictjson.Number || q.Value.Kind() == strictjson.String)
+			return q.HasAt && q.Type != "" && (f.typ == q.Type || plain) && (q.Collection == "" || f.collection == "")
 		}},
 		{writ.ProvenanceOpenTarget, func(f modelFact) bool {
 			return !q.Target || f.collection != "" && q.Closed(f.collection) ||
