@@ -259,13 +259,20 @@ func (a *anchoring) names(n *named) bool {
 const longestCased = 64
 
 // inAnyCase returns what a name of several words is in any letters, with blanks for the low
-// lines that agents write: of one word, which any sentence may have, there is nothing.
+// lines that agents write. Of one word, which any sentence may have, there is nothing, nor where the
+// others are those with which a sentence goes on: "to do", "in the office".
 func inAnyCase(name string) (string, bool) {
 	if len(name) > longestCased {
 		return "", false
 	}
 	name = strings.ReplaceAll(strings.ToLower(name), "_", " ")
-	return name, strings.Contains(strings.Trim(name, " "), " ")
+	own := 0
+	for w := range strings.FieldsSeq(name) {
+		if !GoesOn(w) {
+			own++
+		}
+	}
+	return name, own > 1
 }
 
 // shortName reports whether a text can be a name that people have, though it is short: "Bob".

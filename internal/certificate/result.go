@@ -98,9 +98,10 @@ func (p *place) keys() []string {
 	return out
 }
 
-// casedKey is that of a name of several words in any letters, "" for another.
+// casedKey is that of a name of several words in any letters, "" for another: two of them are
+// none with which a sentence goes on.
 func casedKey(name string) string {
-	words := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == '_' })
+	words := slices.DeleteFunc(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return unicode.IsSpace(r) || r == '_' }), provenance.GoesOn)
 	if len(name) > 64 || len(words) < 2 {
 		return ""
 	}
