@@ -135,7 +135,7 @@ func (l *Ledger) enumerate(o *Observation, facts []judged) {
 		for j := range o.Args {
 			a := &o.Args[j]
 			at, _, _ := Canonical(Path, a.Value)
-			whole = whole && (a.Fixed || empty(a.Value) || at == dir || r.Extract == ExtractTree && at != "" && strings.HasPrefix(dir, strings.TrimSuffix(at, "/")+"/"))
+			whole = whole && (a.Fixed || empty(a.Value) || at == dir || r.Extract == ExtractTree && a.Pointer == strictjson.Pointer(r.Join) && at != "" && strings.HasPrefix(dir, strings.TrimSuffix(at, "/")+"/"))
 		}
 		if whole {
 			add(dir, first+uint32(i)+1)

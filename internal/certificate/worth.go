@@ -362,7 +362,7 @@ func (x *extraction) whole(p *place) (dir string, ok bool) {
 	dir = path.Dir(full)
 	return dir, why == "" && full != "/" && len(x.fields) == 0 && !slices.ContainsFunc(x.leaves, func(l *leaf) bool {
 		at, _, _ := provenance.Canonical(provenance.Path, l.value)
-		within := p.rule.Extract == provenance.ExtractTree && (at == "/" || at != "" && strings.HasPrefix(dir, at+"/"))
+		within := p.rule.Extract == provenance.ExtractTree && l.Pointer == strictjson.Pointer(p.rule.Join) && (at == "/" || at != "" && strings.HasPrefix(dir, at+"/"))
 		return !l.fixed() && !empty(l.value) && at != dir && !within
 	})
 }
