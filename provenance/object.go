@@ -28,10 +28,8 @@ import (
 // OrderOf reports whether the bytes [start, end) of a text are what one of some orders in it
 // is of. The nouns are words for such things.
 func OrderOf(s string, orders, nouns []string, start, end int) bool {
-	any := false
-	eachOrder(s, max(0, start-longestOrder), start, orders, func(string, int, int) bool { any = true; return false })
-	if !any {
-		return false
+	if !Ordering(s[max(0, start-longestOrder):start], orders) {
+		return false // most places have none before them
 	}
 	// What a name says, or a link, is nothing that the user says of it.
 	said := linksIn().ReplaceAllStringFunc(s[:start], blotLink) + fmt.Sprintf("%-*.*s", end-start, end-start, "it") + linksIn().ReplaceAllStringFunc(s[end:], blotLink)
@@ -83,13 +81,22 @@ func isPutting(order string) bool { return putting[lower(strings.Fields(order)[0
 // isTelling reports whether behind an order a sentence follows.
 func isTelling(order string) bool { return strings.HasSuffix(order, " that") }
 
-// Ordering reports whether a text says one of some orders, and whether it means one.
-func Ordering(s string, orders []string) (said, meant bool) {
+// Ordering reports whether a text says one of some orders, meant or not.
+func Ordering(s string, orders []string) (said bool) {
+	eachOrder(s, 0, len(s), orders, func(string, int, int) bool { said = true; return false })
+	return said
+}
+
+// OrderOfNone reports whether a text ends in an order that is meant and leaves open of what it is:
+// "delete one of the two". Behind "delete Bela, and write a mail" names answer something else.
+func OrderOfNone(s string, orders, nouns []string) (is bool) {
 	eachOrder(s, 0, len(s), orders, func(_ string, i, e int) bool {
-		said, meant = true, Means(s, i, e)
-		return !meant
+		is = Means(s, i, e) && !slices.ContainsFunc(wordsOf(s[e:]), func(w string) bool {
+			return !leadIn[w] && !idle[w] && !all[w] && !pointing[w] && !choosing[w] && !leavingOpen[w] && !isNoun(w, nouns)
+		})
+		return !is
 	})
-	return said, meant
+	return is
 }
 
 // AnswerOf reports whether a text is names and nothing else, one of which is the bytes
@@ -402,6 +409,8 @@ var (
 	placing   = wordSet("in on into onto at im ins")
 	// dismissing are orders that may as well leave a matter.
 	dismissing = wordSet("forget vergiss")
+	// leavingOpen are, beside those, words of an order that does not say of what it is.
+	leavingOpen = wordSet("of it him her somebody someone something person thing eine einen eines von")
 	// putting begin the orders of what is put somewhere.
 	putting = wordSet("type enter put fill write search look choose select pick set submit")
 	// leaving are those before what it is taken from, storing those for where all such things are.
@@ -425,10 +434,8 @@ func (l *Ledger) Ordered(at Quote, orders, nouns []string) bool {
 
 // ordersStand reports whether no act and no other such order came behind a turn.
 func (l *Ledger) ordersStand(i int, orders []string) bool {
-	return l.turns[i].acts == l.turns[len(l.turns)-1].acts && !slices.ContainsFunc(l.turns[i+1:], func(later turn) bool {
-		said, _ := Ordering(later.own.text, orders)
-		return said
-	})
+	return l.turns[i].acts == l.turns[len(l.turns)-1].acts &&
+		!slices.ContainsFunc(l.turns[i+1:], func(later turn) bool { return Ordering(later.own.text, orders) })
 }
 
 func (l *Ledger) orderedAt(i int, at span, q *Query) bool {
@@ -439,6 +446,5 @@ func (l *Ledger) orderedAt(i int, at span, q *Query) bool {
 	if i == 0 || l.turns[i-1].acts != t.acts || !AnswerOf(t.own.text, q.words(), at.start, at.end) {
 		return false
 	}
-	_, meant := Ordering(l.turns[i-1].own.text, q.Orders)
-	return meant
+	return OrderOfNone(l.turns[i-1].own.text, q.Orders, q.words())
 }

@@ -428,7 +428,7 @@ func (s *Session) ordered(l *leaf, e gate.Ref) bool {
 		return false
 	}
 	for _, later := range s.turns[i+1:] {
-		if said, _ := provenance.Ordering(later.own, l.rule.Orders); said || later.acts != s.turns[i].acts {
+		if provenance.Ordering(later.own, l.rule.Orders) || later.acts != s.turns[i].acts {
 			return false
 		}
 	}
@@ -438,8 +438,7 @@ func (s *Session) ordered(l *leaf, e gate.Ref) bool {
 	if i == 0 || !provenance.AnswerOf(s.turns[i].own, l.words(), e.Start, e.End) || s.turns[i-1].acts != s.turns[i].acts {
 		return false
 	}
-	_, meant := provenance.Ordering(s.turns[i-1].own, l.rule.Orders)
-	return meant
+	return provenance.OrderOfNone(s.turns[i-1].own, l.rule.Orders, l.words())
 }
 
 // words are those that say of a small value what it is.
