@@ -296,6 +296,8 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 		}
 		ends := strings.ContainsFunc(w, func(r rune) bool { return isBreak(r) && r != ':' })
 		switch {
+		case placing[bareWord] && !more && !puts:
+			return ofStore(rest, nouns) || len(rest) > 0 && isPlace(rest)
 		case leaving[bareWord]:
 			return part && bareWord == "from" || ofStore(rest, nouns)
 		case more || bareWord == "" || joining[bareWord]:
@@ -314,11 +316,6 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 			return telling[next]
 		case bareWord == "for" || bareWord == "für":
 			return next == "me" || next == "us" || next == "good" || next == "ever" || next == "mich" || next == "uns" || next == "immer"
-		case placing[bareWord]:
-			return !slices.ContainsFunc(rest[:min(len(rest), placeWords)], func(w string) bool {
-				c, _ := utf8.DecodeRuneInString(w)
-				return !unicode.IsLower(c) && !unicode.IsNumber(c) && c != '/'
-			})
 		case behind[bareWord]:
 			return true
 		default:
@@ -329,6 +326,22 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 	return true
 }
 
+// isPlace reports whether words are one in small letters or a path, "in staging", and go on as a
+// sentence does: "in the first row" is where something else is.
+func isPlace(words []string) bool {
+	c, _ := utf8.DecodeRuneInString(words[0])
+	return (unicode.IsLower(c) || c == '/') && !articles[bare(words[0])] && endsPlace(words)
+}
+
+// endsPlace reports whether the first of some words is all that is said of a place.
+func endsPlace(words []string) bool {
+	if last, _ := utf8.DecodeLastRuneInString(words[0]); len(words) == 1 || isBreak(last) {
+		return true
+	}
+	next := bare(words[1])
+	return joining[next] || courteous[next] || behind[next]
+}
+
 // ofStore reports whether words say no more than where all such things are, "your memory" or
 // "the entities", and go on as a sentence does.
 func ofStore(words, nouns []string) bool {
@@ -337,7 +350,7 @@ func ofStore(words, nouns []string) bool {
 		case holding[word]:
 			return true
 		case storing[word] || isNoun(word, nouns):
-			return strings.ContainsFunc(w, isBreak) || i+1 == len(words) || joining[bare(words[i+1])] || courteous[bare(words[i+1])] || behind[bare(words[i+1])]
+			return endsPlace(words[i:])
 		case !definite[word] && !idle[word] && word != "your":
 			return false
 		}
@@ -419,9 +432,6 @@ var (
 	holding = wordSet("table base database bucket namespace")
 	storing = wordSet("graph memory db store knowledge notes list lists records system cache index server cluster repository repo account here there everywhere gedächtnis")
 )
-
-// placeWords is how many words of where something is are read for a name.
-const placeWords = 4
 
 // Ordered reports whether a stretch of what the user typed is what one of some orders of his
 // is of (R9): in the turn that gave it, or in an answer of names alone to that turn. No turn since has
