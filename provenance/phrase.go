@@ -114,7 +114,7 @@ var (
 	// goesWith are the words with which a sentence goes on behind all that is ordered, on those
 	// that say of it where, for what and how.
 	goesWith = wordSet("please now then too also again and und bitte dann auch jetzt")
-	on       = wordSet(`for in on from to against with into at that which called named titled so there here as via off based of by because since
+	on       = wordSet(`for in on from to against with into at that which called named titled so there here as via off based under by because since
 		für auf aus von zu mit im am namens`)
 )
 
