@@ -184,7 +184,7 @@ var (
 	// acting are those whose doing an order comes "before".
 	acting = wordSet("i we he she they my our his her their the a")
 	// takingBack begin what takes back, or denies, what was said before it.
-	takingBack = wordSet(`rather sorry leave keep no nope nah not never don't don’t dont stop wait cancel scratch kidding joking testing nvm forget nevermind disregard
+	takingBack = wordSet(`rather sorry leave keep no nope nah not never don't don’t dont stop wait cancel scratch kidding joking nvm forget nevermind disregard
 		nein nee nö nicht nie niemals stopp halt kein keine keinen`)
 	// welcoming say of what follows that it is wished for.
 	welcoming = wordSet("grateful great fantastic wonderful lovely nice helpful useful awesome amazing perfect good ideal")

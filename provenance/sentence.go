@@ -130,7 +130,7 @@ func retracts(text string) bool {
 var (
 	sighing      = wordSet("hm hmm um uh er oops ups ähm haha lol ha")
 	takingBackAs = map[string]bool{"do not": true, "i meant": true, "i mean": true, "ich meine": true, "on second": true, "undo that": true, "undo it": true, "ignore that": true, "strike that": true,
-		"ask me": true, "check with": true, "for example": true, "e g": true}
+		"ask me": true, "check with": true}
 )
 
 // closers are the marks that begin a quotation, and those that end it.
