@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // # Phrases that are meant (R21, R9)
@@ -96,10 +98,13 @@ func endsOrder(rest string, single bool) bool {
 		word = rest[:i]
 	}
 	if number := strings.TrimRight(word, stops+quotes+brackets); strings.ContainsAny(number, "#0123456789") && !strings.ContainsAny(number, quotes) {
-		return endsOrder(rest[len(number):], false) // the one that he means
+		behind := strings.TrimLeft(rest[len(number):], " \t") // the one that he means, of something
+		return endsOrder(behind, false) || ofWhat().MatchString(behind)
 	}
 	return goesWith[bare(word)] || !single && on[bare(word)]
 }
+
+var ofWhat = text.Pattern(`(?i)^(?:of|von|aus)[ \t]+[^ \t\n]`)
 
 // Anew reports the same of a phrase that says that there is to be another of something: "a new
 // branch", not "the open PR".
