@@ -461,7 +461,11 @@ func (j *judge) constants(l *leaf) string {
 			case ordered && provenance.Equal(l.typ(), l.value, strictjson.Of(c)):
 				return "; this one where the user orders it: he says `" + shown(src.Phrases[0]) + "`"
 			case !ordered && !src.Grown && len(c) <= longest:
-				list = append(list, "`"+shown(string(c))+"`")
+				v := string(c)
+				if text, is := strictjson.Of(c).Text(); is {
+					v = text
+				}
+				list = append(list, "`"+shown(v)+"`")
 			}
 		}
 	}

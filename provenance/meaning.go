@@ -65,7 +65,7 @@ func takesOut(words []string) bool {
 }
 
 func means(text string, start, end int, stands func(clause string, phrase []string, after string) (wish, is bool)) bool {
-	before, after := fronted().ReplaceAllString(text[:start], "$1"), unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
+	before, after := text[:start], unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
 	close := strings.TrimRight(before, " \t")
 	if r, n := utf8.DecodeLastRuneInString(close); isMark(r) && !strings.ContainsRune(brackets, r) {
 		// A mark that ends a word, with a blank behind it, ends what was quoted.
@@ -82,7 +82,7 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	if len(before)-sentence > longestRest {
 		return false // nobody reads that as one order
 	}
-	clauses := clausesOf(unhindered(before[sentence:]))
+	clauses := clausesOf(fronted().ReplaceAllString(unhindered(before[sentence:]), "$1"))
 	own := len(clauses) - 1
 	var lead request
 	for i, c := range clauses {
@@ -112,8 +112,8 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 }
 
 // fronted is where something is to be done, said before it: "on https://leaf.example/contact
-// fill in the form". An address or a path says so, and no other word.
-var fronted = text.Pattern(`(?i)(^|[.!?;\n][ \t\n]*|,[ \t]+)(?:on|in|at|under|auf|in|unter)[ \t]+` + placeForm + `[ \t]+$`)
+// fill in the form". An address or a path says so, and no other word, or what stands for a link.
+var fronted = text.Pattern(`(?i)(^[ \t\n]*|[.!?;\n][ \t\n]*|,[ \t]+)(?:on|in|at|under|auf|in|unter)[ \t]+(?:` + placeForm + `|the page)[ \t]+$`)
 
 const placeForm = `[\pL\pN$~/.][^\s"'“”„‘’«»<>()\x60,;!?]*[/.#][^\s"'“”„‘’«»<>()\x60,;!?]*[\pL\pN]`
 

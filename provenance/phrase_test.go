@@ -34,7 +34,7 @@ func TestMeans(t *testing.T) {
 		"Set it and then §open the door§": true, "Go to the hall and §open the door§": true, "I want you to §open the door§": true, "Let’s §open the door§": true, "Can you please just help me §open the door§?": true,
 		"§open the door§. If it rains, close it.": true, "Please turn on the §open the door§ mode": true, "I like the §open the door§ mode": false,
 		// where, said before it
-		"On https://leaf.example/contact §open the door§.": true, "Thanks. In $ROOT/repo §open the door§": true, "in acme/parser §open the door§": true, "Yes, at leaf.example §open the door§": true,
+		"On https://leaf.example/contact §open the door§.": true, "Thanks. In $ROOT/repo §open the door§": true, "in acme/parser §open the door§": true, "Yes, at leaf.example §open the door§": true, "On the page §open the door§": true,
 		"Is he in acme/parser §open the door§": false, "Bob in acme/parser §open the door§": false, "In here §open the door§": false, "In acme/parser Bob §open the door§": false, "In acme/parser, don't §open the door§": false,
 		"Should it in acme/parser §open the door§": false, "In acme/parser §open the door§?": false, "\"In acme/parser §open the door§\"": false, "If it is shut, in acme/parser §open the door§": false, "in a.txt's §open the door§": false,
 		// denials
