@@ -331,7 +331,8 @@ func orEmpty(raw []byte) []byte {
 	return raw
 }
 
-// awaitStream waits until the gateway listens for notifications.
+// awaitStream waits until the gateway listens for notifications, and has counted
+// that it began to.
 func (s *scripted) awaitStream(ctx context.Context) {
 	s.tb.Helper()
 	for {
@@ -343,6 +344,7 @@ func (s *scripted) awaitStream(ctx context.Context) {
 		opened := s.opened
 		s.mu.Unlock()
 		if n > 0 {
+			s.heard()
 			return
 		}
 		select {
@@ -350,6 +352,14 @@ func (s *scripted) awaitStream(ctx context.Context) {
 		case <-ctx.Done():
 			s.tb.Fatal("the gateway does not listen")
 		}
+	}
+}
+
+// heard waits until the gateway has read what was told: it answers in order.
+func (s *scripted) heard() {
+	s.tb.Helper()
+	if got := s.ask(`"ping"`, `{}`, s.tell); got == "no answer" {
+		s.tb.Error("the gateway does not read what it is told")
 	}
 }
 
