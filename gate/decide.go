@@ -14,7 +14,7 @@ import (
 
 // Engine names the version of the rules in this package. It is part of every
 // decision's record: a replay under another engine is not a replay.
-const Engine = "writ-gate/21"
+const Engine = "writ-gate/22"
 
 // Decide says whether a call may be made. It depends on nothing but its input:
 // the same input gives the same decision, byte for byte. It only reads the
@@ -80,6 +80,10 @@ func (j *judge) run() {
 			return
 		}
 	}
+	if j.in.Look && j.d.Effect.Gated() { // whatever its contract came to say meanwhile
+		named = append(named, writ.Failure{Reason: writ.NameForbidden, Need: needs[writ.NameForbidden]})
+		j.hard = true
+	}
 	j.own()
 	j.schema = append(j.schema, invalid...)
 	j.kept = j.keptBy()
@@ -114,6 +118,9 @@ func (j *judge) run() {
 	}
 	j.trace()
 	j.refuse(failures)
+	if len(named)+len(j.direct)+len(j.schema) == 0 && len(failures) > 0 {
+		j.d.looks = j.looks()
+	}
 }
 
 // unfoundedStill is that no act is accepted of which a value rests on nothing,
@@ -132,7 +139,7 @@ func (j *judge) unfoundedStill() []writ.Failure {
 
 // begin is a judge who has seen nothing.
 func begin(in *Input) judge {
-	return judge{in: in, d: Decision{Call: in.Call, Effect: policy.EveryEffect}}
+	return judge{in: in, d: Decision{Call: in.Call, Effect: policy.EveryEffect, look: in.Look}}
 }
 
 // A Reading is a call taken apart, as Texts did it.
@@ -153,7 +160,7 @@ func (j *judge) again(r *Reading) (named, invalid []writ.Failure, ok bool) {
 	}
 	call := j.d.Call
 	*j = r.of
-	j.in, j.d.Call = now, call
+	j.in, j.d.Call, j.d.look = now, call, now.Look
 	j.schema, j.against = slices.Clip(j.schema), slices.Clip(j.against)
 	leaves := make([]leaf, len(j.leaves))
 	j.leaves = make([]*leaf, len(leaves))

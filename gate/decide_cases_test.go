@@ -87,6 +87,7 @@ type run struct {
 	programs   []string
 	bases      []string
 	answers    []byte
+	look       bool
 
 	read    *gate.Reading // of the last call
 	last    *gate.Decision
@@ -280,9 +281,20 @@ func (r *run) step(line string) {
 		if rest != "-" && r.says != rest || rest == "-" && r.says != "" {
 			r.fail("lowers %q, want %q", r.says, rest)
 		}
-	case "call":
+	case "call", "look": // of the agent, of Writ for itself
 		server, tool, _ := strings.Cut(one, "/")
+		r.look = word == "look"
 		r.call(gate.Call{Server: server, Tool: tool}, two)
+		r.look = false
+	case "looks": // the reads that would help the last call
+		r.expect()
+		got := []string{}
+		for _, c := range r.last.Looks() {
+			got = append(got, c.Server+"/"+c.Tool+" "+string(c.Arguments.Raw()))
+		}
+		if all := strings.Join(got, " "); all != strings.Trim(rest, "-") {
+			r.fail("looks %q, want %q", all, rest)
+		}
 	case "method":
 		method, args, _ := strings.Cut(two, " ")
 		r.call(gate.Call{Server: one, Method: policy.Method(method)}, args)
@@ -467,7 +479,7 @@ func (r *run) call(c gate.Call, args string) {
 	in := gate.Input{
 		Policy: r.policy, Catalogue: r.catalogue, Session: r.session, Call: c, Shadow: r.shadow,
 		Time: r.now(), Asked: r.asked, OwnPaths: r.own, Programs: r.programs, Bases: r.bases,
-		Elsewhere: r.elsewhere, Resolved: r.resolved, Unresolved: r.unresolved,
+		Elsewhere: r.elsewhere, Resolved: r.resolved, Unresolved: r.unresolved, Look: r.look,
 	}
 	d := gate.Decide(in)
 	again := gate.Decide(in)

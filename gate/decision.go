@@ -33,6 +33,9 @@ type Input struct {
 	Time    time.Time // recorded time of the decision
 	// Asked says how far the call was put to a person.
 	Asked Asked
+	// Look says that Writ makes the call for itself (Decision.Looks): it is a read, and what
+	// it returns vouches for nothing but that a name is new.
+	Look bool
 	// Shadow records what would be decided and lets the call pass.
 	Shadow bool
 	// OwnPaths are the absolute paths (state directory, configuration, policy,
@@ -123,6 +126,8 @@ type Decision struct {
 	Shadow bool
 
 	ask   *Ask        // what a person may allow
+	look  bool        // Input.Look
+	looks []Call      // that would help it
 	asked writ.Reason // approval.*, where a person was asked
 
 	basis basis

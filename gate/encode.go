@@ -125,6 +125,9 @@ func (r *Record) append(b []byte) []byte {
 		list(m, "failures", r.Failures, putFailure)
 	}
 	m.some("forwarded", r.Forwarded)
+	if r.Look {
+		m.truth("look", true)
+	}
 	m.text("method", r.Method)
 	if r.Next != 0 {
 		m.number("next", int64(r.Next))
@@ -147,13 +150,16 @@ func (r *Record) append(b []byte) []byte {
 
 // AppendFound appends, as members of a JSON object that are left out where there is
 // nothing to say, what of a record nobody knows who knows the call and how it ended: the
-// failures, the digest of what was forwarded, which evidence counted, and the traces.
+// failures, the digest of what was forwarded, whether Writ made it for itself, which evidence counted, and the traces.
 func (r *Record) AppendFound(b []byte) []byte {
 	m := &members{b: b}
 	if len(r.Failures) > 0 {
 		list(m, "failures", r.Failures, putFailure)
 	}
 	m.some("forwarded", r.Forwarded)
+	if r.Look {
+		m.truth("look", true)
+	}
 	if r.Next != 0 {
 		m.number("next", int64(r.Next))
 	}

@@ -42,9 +42,10 @@ func TestRecordIsCanonical(t *testing.T) {
 		found := canonical(struct {
 			Failures  any    `json:"failures,omitempty"`
 			Forwarded string `json:"forwarded,omitempty"`
+			Look      bool   `json:"look,omitempty"`
 			Next      uint32 `json:"next,omitempty"`
 			Traces    any    `json:"traces,omitempty"`
-		}{some(r.Failures), r.Forwarded, r.Next, some(r.Traces)})
+		}{some(r.Failures), r.Forwarded, r.Look, r.Next, some(r.Traces)})
 		return bytes.Equal(append(r.AppendFound([]byte{'{'}), '}'), found)
 	}, &quick.Config{MaxCount: 300})
 	if err != nil {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/writ-project/writ/internal/strictjson"
@@ -61,7 +62,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 		o.root = f[0].root
 	}
 	ob := provenance.Observation{
-		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Args: d.args, Time: r.Time,
+		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Look: d.look, Args: d.args, Time: r.Time,
 		Places: r.Places, Through: r.Through, OwnPlace: d.placed, Acts: d.acts, OwnThere: r.Own, Reaches: d.reach, Lifts: d.policy.Lifts,
 	}
 	ob.Leaves, o.Why = s.leaves(d, r)
@@ -157,6 +158,9 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 	ex := provenance.Extraction(rules, result, arguments)
 	if len(ex.Voided) > 0 {
 		return nil, whyExtraction
+	}
+	if d.look {
+		return slices.DeleteFunc(ex.Leaves, func(l provenance.Leaf) bool { return l.Rule == nil || !l.Rule.HasJoin }), ""
 	}
 	return append(ex.Leaves, provenance.Creations(d.args)...), ""
 }

@@ -27,6 +27,7 @@ type Record struct {
 	Engine    string         `json:"engine"`
 	Failures  []writ.Failure `json:"failures,omitempty"`
 	Forwarded string         `json:"forwarded,omitzero"` // keyed digest, where it differs
+	Look      bool           `json:"look,omitzero"`      // Input.Look
 	Method    string         `json:"method"`
 	Next      uint32         `json:"next,omitzero"`
 	Policy    string         `json:"policy"`
@@ -60,7 +61,7 @@ func (d *Decision) State() *Record {
 		// Names reach here from requests the gateway parsed; what is not UTF-8 in
 		// them is replaced rather than left out of the log.
 		Profile: b.profile, Server: validText(d.Call.Server), Tool: validText(d.Call.Tool), Method: validText(methodName(d.Call.Method)),
-		Effect: d.Effect.Names(), Arguments: b.arguments, Answers: b.answers, Forwarded: b.forwarded,
+		Effect: d.Effect.Names(), Arguments: b.arguments, Answers: b.answers, Forwarded: b.forwarded, Look: d.look,
 		Status: d.Outcome.Status, Allowed: d.Allowed(), Shadow: d.Shadow, Traces: d.Traces,
 	}
 	if r.Traces == nil {
@@ -141,6 +142,9 @@ func Explain(r *Record) []string {
 	}
 	if r.Code != "" {
 		head += " (" + shown(string(r.Code)) + ", " + shown(string(r.Reason)) + ")"
+	}
+	if r.Look {
+		what += ", which Writ read for itself, to see whether a name is new"
 	}
 	lines := []string{head + ": " + what + ", effect " + shown(strings.Join(r.Effect, "+"))}
 	for _, f := range r.Failures {

@@ -246,11 +246,7 @@ func (l *Ledger) Where(q Query, n int) []Fact {
 func (l *Ledger) Fresh(q Query, extensions []string) (dir Query, ok bool) {
 	whole, isText := q.Value.Text()
 	parent, name, ok := splitPath(whole)
-	if !isText || !ok || q.Strict || visible(whole) != "" || utf8.RuneCountInString(name) > maxFreshName || !freshName().MatchString(name) ||
-		!slices.ContainsFunc(extensions, func(e string) bool {
-			return strings.HasSuffix(name, e) && name != e && (e != "" || !strings.Contains(name, "."))
-		}) ||
-		!l.Enumerated(q.Value) || l.listedAs(whole) || device().MatchString(name) {
+	if !isText || !ok || !newName(q, whole, name, extensions) || !l.Enumerated(q.Value) || l.listedAs(whole) {
 		return q, false
 	}
 	for _, k := range append(l.keysOf(Path, q.Value), l.keysOf(Untyped, strictjson.StringOf(name))...) {
@@ -289,6 +285,22 @@ func (l *Ledger) NameOrdered(v strictjson.Value, phrases []string) (Quote, bool)
 		}
 	}
 	return Quote{}, false
+}
+
+// Unlisted reports whether a path gives such a name in a directory of which no list was
+// seen, and returns the directory.
+func (l *Ledger) Unlisted(q Query, extensions []string) (dir string, ok bool) {
+	whole, _ := q.Value.Text()
+	dir, name, ok := splitPath(whole)
+	return dir, ok && !l.Enumerated(q.Value) && newName(q, whole, name, extensions)
+}
+
+// newName reports whether a path ends in a name that an agent may make up (R36).
+func newName(q Query, whole, name string, extensions []string) bool {
+	return !q.Strict && visible(whole) == "" && utf8.RuneCountInString(name) <= maxFreshName && freshName().MatchString(name) && !device().MatchString(name) &&
+		slices.ContainsFunc(extensions, func(e string) bool {
+			return strings.HasSuffix(name, e) && name != e && (e != "" || !strings.Contains(name, "."))
+		})
 }
 
 // listedAs reports whether a path was listed, in whatever letters' case: most file

@@ -188,7 +188,10 @@ type Observation struct {
 	Act bool
 	// OK is false for an error, a refusal, a cut, unvalidated or unknown
 	// result: it has no facts, whatever Leaves holds (R4, attacks P02 and P23).
-	OK     bool
+	OK bool
+	// Look says that Writ read it for itself, and showed it to nobody: it says which names a
+	// directory has, so that a new one is known to be new (R36), and vouches for none of them.
+	Look   bool
 	Time   time.Time // when the result was recorded, from which one-time values count (R19)
 	Args   []Arg
 	Leaves []Leaf
@@ -523,6 +526,13 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		}
 	}
 	i := s.push(f)
+	if o.Look { // what is not filed is found by nobody who asks for a value
+		if c, _, why := Canonical(Path, leaf.Value); leaf.Type == Path && why == "" {
+			s.file(l.digest(foldDomain, text.Fold(c, text.Careless)), i)
+		}
+		l.secrets = l.secrets || leaf.Rule != nil && leaf.Rule.Secret
+		return
+	}
 	if len(leaf.in) > 0 && f.label == writ.Model { // a person's yes has a rule of its own
 		l.inside[i] = leaf.in
 		for _, in := range leaf.in {

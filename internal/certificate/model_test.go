@@ -27,7 +27,7 @@ import (
 
 const worldPolicy = `
 pins: optional
-collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {} }
+collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true } }
 tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
@@ -85,6 +85,9 @@ tools:
   n/sprout: { effect: write, args: { /user: { role: target, collection: user }, /at: { role: selector, collection: twig, from: [output] }, /twig: { role: target, collection: twig, from: [user, { derived: fresh, phrases: [make a twig, grow a twig] }], begins: [fix-, row/], makes: true, in: [/user] } } }
   n/graft: { effect: [write, send], args: { /user: { role: target, collection: user }, /twig: { role: target, collection: twig, from: [output] }, /text: { role: content, content: open } } }
   n/prune: { effect: write, args: { /user: { role: control, from: [user, const: [bobby]] }, /twig: { role: target, collection: twig, from: [output] } } }
+  f/names: { effect: read, outputs: [ { in: text, extract: lines, pattern: '^(.+)$', join: /in, label: system, type: path, collection: file, authoritative: true } ] }
+  f/new: { effect: write, args: { /file: { role: target, type: path, collection: file, from: [user, output, derived: fresh], extensions: [.md, ''] } } }
+  f/edit: { effect: write, args: { /file: { role: target, type: path, collection: file, from: [output, derived: path_join] } } }
   c/list: { effect: read, outputs: [ { at: /whom/*, label: external } ] }
   c/call: { effect: write, args: { /whom: { role: target, from: [user] } } }
 grown:
@@ -109,12 +112,12 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"},
 }
 
 var worldFields = map[string][]string{
 	"a/list": {"users", "mails", "from", "nick", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/rooms": {"rooms"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
-	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "s/secret": {"users"},
+	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "f/names": {"files"}, "s/secret": {"users"},
 }
 
 var (
@@ -158,6 +161,7 @@ type world struct {
 	other     ruleset // with worldLine, or without it
 	calls     int     // of c
 	named     bool    // somebody was told, whom an act may have called so
+	look      bool    // the next call is Writ's own
 	yes       bool    // a person said yes to what that line would let pass
 	gate      *gate.Session
 	told      *Session
@@ -177,6 +181,8 @@ func (w *world) fresh(field string) string {
 		return w.pick(worldPaths[:3])
 	case "names":
 		return w.pick(worldPaths[3:5])
+	case "files":
+		return w.pick([]string{`"x.md"`, `"b"`, `"Y.md"`})
 	case "row", "rows", "table", "lone":
 		return w.pick(worldRows[:2])
 	case "codes":
@@ -286,7 +292,7 @@ func TestReferenceModel(t *testing.T) {
 			required = append(required, "kind")
 		}
 		def := map[string]any{"name": name, "inputSchema": map[string]any{"type": "object", "properties": properties, "required": required}}
-		if name != "doc" { // it answers in a text
+		if name != "doc" && name != "names" { // they answer in a text
 			def["outputSchema"] = map[string]any{"type": "object"}
 		}
 		raw, _ := json.Marshal(def)
@@ -310,7 +316,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "f/new", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -367,6 +373,9 @@ func (w *world) step(rules map[string]int, first bool) {
 	}
 	if !first && w.IntN(30) == 0 {
 		w.grow(rules)
+	}
+	if !first && w.IntN(30) == 0 {
+		w.files(rules)
 	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
@@ -485,6 +494,29 @@ func (w *world) grow(rules map[string]int) {
 	}
 }
 
+// files gives new names in directories, which the agent lists, or Writ does.
+func (w *world) files(rules map[string]int) {
+	dirs, names := []string{"/srv/a", "/srv/a/b"}, []string{"x.md", "y.md", "b", "X.md"}
+	for range 3 + w.IntN(5) {
+		dir := w.pick(dirs)
+		file := []string{fmt.Sprintf("%q:%q", "file", dir+"/"+w.pick(names))}
+		switch w.IntN(6) {
+		case 0:
+			w.call(rules, "f/names", []string{fmt.Sprintf("%q:%q", "in", dir)})
+		case 1:
+			w.look = true
+			w.call(rules, "f/names", []string{fmt.Sprintf("%q:%q", "in", dir)})
+			w.look = false
+		case 2:
+			w.say(w.pick([]string{"look into /srv/a", "write /srv/a/x.md", "edit x.md"}))
+		case 3:
+			w.call(rules, "f/edit", file)
+		default:
+			w.call(rules, "f/new", file)
+		}
+	}
+}
+
 // fields are one that is given, or none.
 func (w *world) fields(one string) []string {
 	if w.IntN(3) == 0 {
@@ -528,9 +560,9 @@ func (w *world) say(text string) {
 // call makes one call, and returns what a person would have to allow for it to pass.
 func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask {
 	server, name, _ := strings.Cut(tool, "/")
-	in := gate.Input{Policy: w.policy, Catalogue: w.catalogue, Session: w.gate, Time: w.at,
+	in := gate.Input{Policy: w.policy, Catalogue: w.catalogue, Session: w.gate, Time: w.at, Look: w.look,
 		Call: gate.Call{Server: server, Tool: name, Arguments: strictjson.Of([]byte("{" + strings.Join(args, ",") + "}"))}}
-	w.script = append(w.script, "call "+tool+" "+string(in.Call.Arguments.Raw()))
+	w.script = append(w.script, fmt.Sprint("call, Writ's own ", w.look, " ")+tool+" "+string(in.Call.Arguments.Raw()))
 	d := gate.Decide(in)
 	rec, err := gate.ParseRecord(d.Record())
 	if err != nil {
@@ -563,6 +595,8 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 				if rules[t.Rule]++; (tool == "b/pair" || tool == "n/append" || tool == "n/post" || tool == "b/shift") && t.Rule == "output" {
 					rules[tool]++
 				} else if tool == "n/graft" && t.Rule == "invented" {
+					rules[tool]++
+				} else if tool == "f/new" && t.Rule == "derived:fresh" {
 					rules[tool]++
 				} else if tool == "b/till" && t.Rule == "user:day" {
 					rules[tool]++
@@ -640,6 +674,10 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		if w.IntN(6) == 0 {
 			text = "found " + text
 		}
+		result = strictjson.Make(strictjson.Member{Name: "content", Value: slices.Concat([]byte(`[{"type":"text","text":`), strictjson.Quote(text), []byte("}]"))})
+	}
+	if tool == "f/names" {
+		text := strings.NewReplacer(`"files":[`, "", `"`, "", ",", "\n", "]", "").Replace(body[0])
 		result = strictjson.Make(strictjson.Member{Name: "content", Value: slices.Concat([]byte(`[{"type":"text","text":`), strictjson.Quote(text), []byte("}]"))})
 	}
 	if !d.Effect.Gated() && w.IntN(16) == 0 { // an act is made, and the user speaks, while the read is under way
@@ -879,6 +917,7 @@ func (s *Session) eachTrace(l *leaf, quotes []gate.Ref, yield func(gate.Trace) b
 	}
 	for _, e := range other {
 		add("seen", e.Label, e)
+		add("derived:fresh", writ.Model, e)
 		if l.rule != nil && l.typ() == provenance.Path {
 			for _, q := range quotes {
 				if text, _ := l.value.Text(); strings.HasSuffix(text, quoted(q)) {

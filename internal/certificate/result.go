@@ -55,6 +55,7 @@ type place struct {
 	texts     []string // as which it may come back
 	invented  bool     // what the act newly made, under a name that no evidence had
 	lowered   bool     // places were lowered that it may come from (R38)
+	unshown   bool     // Writ read it for itself: it says that a name is there, and no more (R36)
 }
 
 const innerJSON = "\x00json" // no token of a pointer that a result can have has a NUL before a word of ours
@@ -205,6 +206,9 @@ func (s *Session) Result(r Result) error {
 		if err := x.toolResult(r.Value); err != nil {
 			return err
 		}
+	}
+	if c.Record.Look {
+		x.places = slices.DeleteFunc(x.places, func(p *place) bool { return p.rule == nil || !p.rule.HasJoin })
 	}
 	s.label(x)
 	return nil

@@ -354,7 +354,7 @@ func (c *call) query(l *leaf) query {
 
 // source reports whether a place is one that a source names.
 func (q query) source(src policy.Source, p *place) bool {
-	if src.Server != "" && src.Server != p.server || src.Tool != "" && src.Tool != p.tool {
+	if p.unshown || src.Server != "" && src.Server != p.server || src.Tool != "" && src.Tool != p.tool {
 		return false
 	}
 	if src.HasAt {

@@ -283,11 +283,13 @@ func (s *Session) label(x *extraction) {
 	maps.Copy(s.listed, listed)
 	s.places[x.evidence] = x.places
 	for _, p := range x.places {
-		for _, k := range p.keys() {
-			s.same[k] = append(s.same[k], p)
-		}
-		if name := x.lookedUp(p); name != "" {
-			s.lookups[name] = append(s.lookups[name], p)
+		if p.unshown = x.Record.Look; !p.unshown {
+			for _, k := range p.keys() {
+				s.same[k] = append(s.same[k], p)
+			}
+			if name := x.lookedUp(p); name != "" {
+				s.lookups[name] = append(s.lookups[name], p)
+			}
 		}
 		if full, _, why := provenance.Canonical(provenance.Path, p.value); p.typ == provenance.Path && why == "" {
 			s.folded[fold(full)] = true

@@ -31,10 +31,12 @@ type judgedCall struct {
 	extra []strictjson.Member // members of params beside arguments and _meta that pass: requestState, inputResponses
 	run   Run                 // makes the call in place of a server, nil for none
 	host  *HostCall           // of a client's own tool, nil for any other
+	look  bool                // Writ makes it for itself, for another call
 
 	continues uint64             // number of the decision before an answer was given inside the call
 	asked     gate.Asked         // how far it was put to a person
 	moved     int                // how often the session had moved on when it was to be
+	looked    bool               // what could show that names of it are new was read
 	put       string             // the question that it was put as
 	puts      int                // how often it was: each time for other reasons
 	since     uint64             // approval.Queue.Now when it was judged
@@ -132,7 +134,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 	if c.s, err = g.sessions.of(c.r); err != nil {
 		return d, err
 	}
-	in := gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: c.rs.fleet.ownPaths, Asked: c.asked}
+	in := gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: c.rs.fleet.ownPaths, Asked: c.asked, Look: c.look}
 	looking := ctx
 	if c.puts > 0 && ctx.Err() != nil { // who waited for a person left: what is put on record is why, and not that nobody looked
 		var cancel context.CancelFunc
@@ -142,6 +144,7 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 	g.locate(looking, c.rs.fleet, &in, c.host)
 	s := c.s
 	var ask *gate.Ask
+	var looks []gate.Call
 	moved := false
 	err = g.sessions.with(s, func() error {
 		if s.closed || s.halted != nil {
@@ -163,6 +166,10 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 			c.since = g.approvals.queue.Now()
 		}
 		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation, continues: c.continues}
+		if looks = d.Looks(); len(looks) > 0 && !c.looked && c.run == nil && c.rs.fleet.servers[call.Server] != nil {
+			return nil
+		}
+		looks = nil
 		if ask = d.Ask(); ask != nil && ask.Question != c.put && c.puts < maxPuts && c.asks() {
 			// It is put to a person first, about what there is: an append would notice that
 			// another process moved the session on, a question does not.
@@ -185,6 +192,11 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		}
 		return d, err
 	}
+	if looks != nil {
+		c.looked = true
+		c.lookAt(ctx, looks)
+		return c.judge(ctx, call)
+	}
 	if moved && c.moved < maxPuts {
 		c.moved++
 		return c.judge(ctx, call)
@@ -206,6 +218,20 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		d.own, err = g.lower(s, &d)
 	}
 	return d, err
+}
+
+// lookAt makes reads for the call, each through the door as the client's own are, and shows
+// the client nothing of them. Of one that fails the call is judged without.
+func (c *judgedCall) lookAt(ctx context.Context, looks []gate.Call) {
+	for _, call := range looks {
+		ctx, cancel := context.WithTimeout(ctx, c.rs.fleet.servers[call.Server].patience)
+		r := &downstream.Request{Method: c.r.Method, Era: c.r.Era, Principal: c.r.Principal, Session: c.r.Session, Peer: NoPeer}
+		look := &judgedCall{g: c.g, rs: c.rs, r: r, call: call, look: true, parent: c.parent, span: c.span}
+		if allowed, err := look.decide(ctx, call); allowed && err == nil {
+			look.conclude(look.callServer(ctx))
+		}
+		cancel()
+	}
 }
 
 // maxPuts bounds how often one call is put to a person while it waits: as often as

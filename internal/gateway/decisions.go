@@ -332,6 +332,8 @@ func readCall(call []byte, data *decisionData) (c recordedCall, err error) {
 			c.Bases, c.differs.bases = texts(v), true
 		case "elsewhere":
 			c.Elsewhere = true
+		case "look":
+			c.Look = true
 		case "resolved":
 			c.Resolved = map[string][]string{}
 			for pointer, names := range v.Members() {
@@ -489,6 +491,7 @@ func (rs *Rulesets) Decision(ctx context.Context, rec *audit.Record, it *audit.I
 	var found struct {
 		Failures  []writ.Failure
 		Forwarded string
+		Look      bool
 		Next      uint32
 		Traces    []gate.Trace
 	}
@@ -497,7 +500,7 @@ func (rs *Rulesets) Decision(ctx context.Context, rec *audit.Record, it *audit.I
 	}
 	r := &gate.Record{
 		Version: 1, Engine: rules.Engine, Next: found.Next, Time: gate.RecordTime(rec.Time), Policy: "sha256:" + rules.Policy, Catalogue: "sha256:" + rules.Catalogue,
-		Profile: rules.Profile, Server: c.Call.Server, Tool: c.Call.Tool, Method: methodName(data.Method), Effect: data.Effect, Forwarded: found.Forwarded,
+		Profile: rules.Profile, Server: c.Call.Server, Tool: c.Call.Tool, Method: methodName(data.Method), Effect: data.Effect, Forwarded: found.Forwarded, Look: found.Look,
 		Code: writ.Code(data.Code), Reason: writ.Reason(data.Reason), Failures: found.Failures, Traces: found.Traces,
 		Status: writ.Status(data.Status), Shadow: data.Shadow, Allowed: data.Shadow || data.Status != string(writ.Rejected),
 	}

@@ -1,0 +1,101 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/writ-project/writ/audit"
+	"github.com/writ-project/writ/internal/gateway"
+)
+
+const (
+	filePolicy = `
+pins: optional
+collections: { file: { closed: true } }
+tools:
+  toy/names:
+    effect: read
+    outputs: [{ in: text, extract: lines, pattern: '^(.+)$', join: /in, label: system, type: path, collection: file, authoritative: true }]
+  toy/write: { effect: write, args: { /path: { role: target, type: path, collection: file, from: [user, output, derived: fresh], extensions: [.md] } } }
+`
+	fileTools = `{"tools":[{"name":"names","inputSchema":{"type":"object","properties":{"in":{"type":"string"}},"required":["in"]}},` +
+		`{"name":"write","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}]}`
+	fileNames = `"result":{"content":[{"type":"text","text":"old.md\nsub"}]}`
+)
+
+// TestLooks (R36): an act under a new name passes where nobody listed the directory, for
+// the gateway lists it by itself, on record; the client is shown none of it, and what was
+// there stays refused. A list that fails, or does not come, changes nothing.
+func TestLooks(t *testing.T) {
+	eachServer(t, func(t *testing.T, modern, http bool) {
+		ctx := testContext(t)
+		up := newScripted(t, "toy", modern)
+		up.list("tools/list", fileTools)
+		r := newRig(t, onSQLite(t), policy(t, filePolicy), brief(up, http))
+		secret := r.mint()
+		w := overHTTP(ctx, r, true, web{session: secret})
+		s, err := r.gw.FindSession(ctx, "loopback", secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = r.gw.Turn(ctx, s, "write a new page, and an old one"); err != nil {
+			t.Fatal(err)
+		}
+		up.awaitStream(ctx)
+		sent := func(want ...string) {
+			t.Helper()
+			got := up.take()
+			for i, g := range got {
+				if i >= len(want) || text(g.params, "name")+" "+string(get(g.params, "arguments")) != want[i] {
+					t.Errorf("the server was sent %s", g.params)
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("the server was sent %d calls, want %d", len(got), len(want))
+			}
+		}
+		up.reply(fileNames)
+		up.reply(`"result":{"content":[{"type":"text","text":"written"}]}`)
+		a := w.call(ctx, "write", `{"path":"/srv/new page.md"}`)
+		passed(t, a)
+		if strings.Contains(string(a.result), "old.md") {
+			t.Errorf("the client was shown %s", a.result)
+		}
+		sent(`names {"in":"/srv"}`, `write {"path":"/srv/new page.md"}`)
+		if n := count(t, r.store, audit.KindDecision); n != 2 {
+			t.Errorf("%d decisions", n)
+		}
+		looks := 0
+		rules := gateway.NewRulesets(r.store)
+		eachRecord(t, r.store, func(rec *audit.Record, it *audit.Item) {
+			if rec.Kind == audit.KindDecision {
+				d, err := rules.Decision(ctx, rec, it)
+				if err != nil || d.Look != (d.Tool == "names") {
+					t.Errorf("%+v %v", d, err)
+				} else if d.Look {
+					looks++
+				}
+			}
+		})
+		if looks != 1 {
+			t.Errorf("%d looks are on record", looks)
+		}
+		// What was there, and once it is known nothing is read again; not after a restart.
+		refusal(t, w.call(ctx, "write", `{"path":"/srv/old.md"}`), unseenPath)
+		r.restart()
+		w = overHTTP(ctx, r, true, web{session: secret})
+		refusal(t, w.call(ctx, "write", `{"path":"/srv/old.md"}`), unseenPath)
+		sent()
+		// A list that fails.
+		up.reply(`"error":{"code":-32603,"message":"no such directory"}`)
+		refusal(t, w.call(ctx, "write", `{"path":"/gone/new page.md"}`), unseenPath)
+		sent(`names {"in":"/gone"}`)
+		// One that does not come is not waited for long.
+		t.Cleanup(up.leave)
+		up.during = func(received, func(string)) { <-up.gone }
+		refusal(t, w.call(ctx, "write", `{"path":"/slow/new page.md"}`), unseenPath)
+		sent(`names {"in":"/slow"}`)
+	})
+}
+
+const unseenPath = `MISSING_PROVENANCE provenance.unseen "/path"`
