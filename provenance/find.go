@@ -43,6 +43,10 @@ type Query struct {
 	// Account lets an account of somebody be the same with an @ before it and without: the value
 	// says whom or what an act is for. Typed alone looks at it.
 	Account bool
+	// Small lets a name be typed in small letters, of which nothing is known that is written so:
+	// the value says what is written to, and its words are the user's, but for their first
+	// letters. Typed alone looks at it.
+	Small bool
 	// Called is what else the user calls the value, by the operator's word (R6). Typed
 	// alone looks at it.
 	Called []Alias

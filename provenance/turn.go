@@ -200,7 +200,7 @@ var audience = map[string]bool{
 // "file 13" or "issue #13" (R8); booleans, null and empty values never do.
 // With Authority, audience words and what has neither letter nor digit never
 // match. With Account "@kim" is kim, and kim is "@kim" where the user set that apart; an @ before
-// a value of small space ("@150") makes no account of it. With Tag a word behind a # is what it is without one, where the user set that apart:
+// a value of small space ("@150") makes no account of it. With Small "anna kern" is Anna Kern. With Tag a word behind a # is what it is without one, where the user set that apart:
 // "with the hashtag 'Travel'". A host is the link to it (BareHost). What else the operator says that users call the value
 // (Called) is found as the value is: who has read that list gains nothing by it, for it
 // is the user who has to say the name, and the name is of that member alone. The reason is unseen, label (it stands only where the text is
@@ -222,6 +222,15 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 		}
 		if said, why := l.typedAs(as); why == "" {
 			return said, ""
+		}
+	}
+	if reason != "" && q.Small {
+		if small, is := inSmall(q.Value); is {
+			as := q
+			as.Value = small
+			if said, why := l.typedAs(as); why == "" && len(l.candidates(as)) == 0 {
+				return said, ""
+			}
 		}
 	}
 	if reason != "" && q.Type == URL {
@@ -250,6 +259,18 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	}
 	return at, reason
 }
+
+// inSmall is a name in small letters: words of letters, each with a capital at its beginning
+// alone. It is not ok of anything else.
+func inSmall(v strictjson.Value) (small strictjson.Value, ok bool) {
+	name, _ := v.Text()
+	if !capitalised().MatchString(name) {
+		return v, false
+	}
+	return strictjson.StringOf(strings.ToLower(name)), true
+}
+
+var capitalised = text.Pattern(`^[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+(?: [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+)*$`)
 
 var handle = text.Pattern(`^@?[\pL\pN_]{3,}$`)
 

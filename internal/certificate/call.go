@@ -54,6 +54,7 @@ type leaf struct {
 
 	contested bool
 	apart     bool               // words have to be set apart as a name
+	lesser    bool               // what is written to may have been typed in small letters
 	proper    bool               // which a capital within a sentence does, where strangers are no members
 	called    []provenance.Alias // what else users call it
 	commands  bool               // it is what an act is told to do, which the user must have ordered
@@ -203,6 +204,7 @@ func (s *Session) read(in Call) (*call, error) {
 		if is && !l.key {
 			l.called = c.Policy.Collections[l.collection()].Called[text]
 		}
+		l.lesser = l.names() && !l.key && !l.answer && !l.apart && (l.rule == nil || len(l.rule.Orders) == 0) && (l.typ() == provenance.Untyped || l.typ() == provenance.Name) && c.effect&^(policy.Read|policy.Write) == 0
 		l.commands = l.role == policy.Query && c.effect&(policy.Write|policy.Delete|policy.Send|policy.Transfer|policy.Auth) != 0
 		role := l.role.String()
 		if l.key {

@@ -264,7 +264,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 		return false
 	}
 	if !t.spells(l, words) {
-		return s.tagged(t, l, r) || s.account(l, words, r)
+		return s.tagged(t, l, r) || s.account(l, words, r) || s.small(l, words, r)
 	}
 	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && (t.begins(r.Start-1) || t.given(r.Start-1))
 	given := !hash && t.given(r.Start)
@@ -322,7 +322,20 @@ func (s *Session) account(l *leaf, words string, r gate.Ref) bool {
 	return s.written(&as, r)
 }
 
+// small reports whether what is written to is a name that he wrote in small letters, where
+// nothing was seen that is written so.
+func (s *Session) small(l *leaf, words string, r gate.Ref) bool {
+	text, _ := l.value.Text()
+	if !l.lesser || !nameForm().MatchString(text) || strings.ToLower(text) != words {
+		return false
+	}
+	as := *l
+	as.value, as.lesser = strictjson.StringOf(words), false
+	return len(s.holding(as.value, l.typ())) == 0 && s.written(&as, r)
+}
+
 var (
+	nameForm      = text.Pattern(`^[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+( [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+)*$`)
 	accountForm   = text.Pattern(`^@?(?:\pL|\pN|_){3,}$`)
 	tagForm       = text.Pattern(`^#\pL(?:\pL|\pN|_){2,}$`)
 	furtherDigits = text.Pattern(`^[-. ()]*[0-9]`)
