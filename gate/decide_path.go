@@ -34,8 +34,9 @@ func (j *judge) fromJoin(l *leaf) writ.Reason {
 }
 
 // fromTypedIn accepts the join of a directory that is vouched for and a name, or the path
-// below it, that the user typed, or that he typed a path below it, in a closed
-// collection: which directory he means the agent chooses among those that were shown.
+// below it, that the user typed, in a closed collection: which directory he means the agent
+// chooses among those that were shown. What makes directories makes the one that he typed a
+// path below; what writes files does not, or "python/pip" would be a program.
 func (j *judge) fromTypedIn(l *leaf) writ.Reason {
 	s, text := j.session(), ""
 	if text, _ = l.value.Text(); s == nil || len(text) > longestPath || j.strict || l.answer || l.key || l.lines || s.ledger.Turns() == 0 || !j.closedCollection(l.collection()) || j.commands(l) {
@@ -51,7 +52,10 @@ func (j *judge) fromTypedIn(l *leaf) writ.Reason {
 		said, why := s.ledger.Typed(name)
 		if why != "" {
 			above := false
-			if said, above = s.ledger.TypedAbove(name.Value); !above {
+			if l.rule.MakesDirs() {
+				said, above = s.ledger.TypedAbove(name.Value)
+			}
+			if !above {
 				continue
 			}
 		}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 
@@ -268,6 +269,9 @@ type ArgRule struct {
 	Max         string               // R11: the most an amount may be, in decimal; "" for no bound
 	Line, Col   int                  // where it stands in the policy file
 }
+
+// MakesDirs reports whether the operator lets it name what has no extension, as a directory (R36).
+func (a *ArgRule) MakesDirs() bool { return a != nil && slices.Contains(a.Extensions, "") }
 
 // Constants is how many values the operator wrote for it.
 func (a *ArgRule) Constants() (n int) {

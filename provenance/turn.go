@@ -148,25 +148,22 @@ func (l *Ledger) LapseTurns() {
 // Turns returns how many turns vouch.
 func (l *Ledger) Turns() int { return len(l.turns) }
 
-// TypedAbove returns where the user typed a path below a directory of that name:
-// "save it under picnic/todo" is below picnic.
+// TypedAbove returns where the user typed a path below a directory of that name, of two letters
+// or more: "save it under picnic/todo" is below picnic.
 func (l *Ledger) TypedAbove(v strictjson.Value) (Quote, bool) {
 	name, _ := v.Text()
 	if name == "" || CheckText(v) != "" {
 		return Quote{}, false
 	}
-	for i := len(l.turns) - 1; i >= 0; i-- {
+	name += "/"
+	for i := range l.holdingTurns(name, "") {
 		own := &l.turns[i].own
-		for at, end := 0, 0; ; at = end {
-			next := strings.Index(own.text[at:], name+"/")
-			if next < 0 {
-				break
+		for _, at := range own.starts[name[:min(len(name), headLength)]] {
+			if !strings.HasPrefix(own.text[at:], name) || !wordAt(own.text, at) {
+				continue
 			}
-			at += next
-			end = at + len(name)
-			below, _ := utf8.DecodeRuneInString(own.text[end+1:])
-			if wordAt(own.text, at) && isAlnum(below) {
-				return Quote{l.turns[i].Evidence, at, end}, true
+			if below, _ := utf8.DecodeRuneInString(own.text[at+len(name):]); isAlnum(below) {
+				return Quote{l.turns[i].Evidence, at, at + len(name) - 1}, true
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func (s *Session) typedIn(c *call, l *leaf, path string) bool {
 	}
 	q := c.query(l)
 	q.value, q.typ = strictjson.StringOf(dir), provenance.Path
-	return (s.typed(&name, l.Evidence[1]) || s.above(l.Evidence[1])) && slices.ContainsFunc(s.system(l.Evidence[0]), func(p *place) bool {
+	return (s.typed(&name, l.Evidence[1]) || l.rule.MakesDirs() && s.above(l.Evidence[1])) && slices.ContainsFunc(s.system(l.Evidence[0]), func(p *place) bool {
 		return p.rule != nil && p.label >= writ.System && p.rule.Lifetime == 0 && equal(q.value, provenance.Path, p) && q.source(policy.Source{}, p) && (!c.target(l) || s.chosen(c, l, p))
 	})
 }
