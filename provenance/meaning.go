@@ -14,7 +14,8 @@ import (
 // Means reports whether what stands around a phrase, which is the bytes [start, end) of
 // a text, lets it be meant.
 func Means(text string, start, end int) bool {
-	return means(text, start, end, opens) && !elsewhere(unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)])))
+	rest := unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
+	return means(text, start, end, opens) && !elsewhere(rest) && !elsewhere(placedBehind().ReplaceAllString(rest, ""))
 }
 
 // Outright reports the same of a phrase that says which one, so that nothing behind it may
@@ -82,7 +83,7 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	if len(before)-sentence > longestRest {
 		return false // nobody reads that as one order
 	}
-	clauses := clausesOf(fronted().ReplaceAllString(unhindered(before[sentence:]), "$1"))
+	clauses := clausesOf(unplaced(unhindered(before[sentence:])))
 	own := len(clauses) - 1
 	var lead request
 	for i, c := range clauses {
@@ -90,7 +91,7 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 		r := requestOf(words)
 		lead.polite, lead.soft = lead.polite || r.polite, lead.soft || r.soft
 		if i == own && c.colon && !announces(wordsOf(clauses[i-1].text)) ||
-			denies(c.text) && !(i < own && describes(words)) || i < own && conveys(words) || asks(words, r) && !(i < own && clauses[i+1].colon && announces(words)) || i < own && putsOff(words[r.n:]) {
+			denies(c.text) && !(i < own && describes(words)) || i < own && hangs(words) || i < own && conveys(words) || asks(words, r) && !(i < own && clauses[i+1].colon && announces(words)) || i < own && putsOff(words[r.n:]) {
 			return false
 		}
 	}
@@ -111,11 +112,46 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !quoted(text, start)
 }
 
-// fronted is where something is to be done, said before it: "on https://leaf.example/contact
-// fill in the form". An address or a path says so, and no other word, or what stands for a link.
-var fronted = text.Pattern(`(?i)(^[ \t\n]*|[.!?;\n][ \t\n]*|,[ \t]+)(?:on|in|at|under|auf|in|unter)[ \t]+(?:` + placeForm + `|the page)[ \t]+$`)
+// unplaced is a text without where something is to be done, which is said right before it: "on
+// https://leaf.example/contact fill in the form". An address or a path says so, and no other
+// word, or what stands for a link.
+func unplaced(text string) string {
+	m := fronted().FindStringSubmatchIndex(text)
+	if m == nil || m[4] >= 0 && !isWhere(text[m[4]:m[5]]) {
+		return text
+	}
+	return text[:m[3]]
+}
 
-const placeForm = `[\pL\pN$~/.][^\s"'“”„‘’«»<>()\x60,;!?]*[/.#][^\s"'“”„‘’«»<>()\x60,;!?]*[\pL\pN]`
+var fronted = text.Pattern(`(?i)(^[ \t\n]*|[.!?;\n][ \t\n]*|,[ \t]+)(?:on|in|at|under|auf|unter)[ \t]+(?:(` + placeForm + `)|the page)[ \t]+$`)
+
+// placedBehind is the same behind what is to be done, of something that has a number too.
+var placedBehind = text.Pattern(`(?i)^(?:[ \t]+#?[0-9]+)?[ \t]+(?:of|for|on|in|at|under|auf|unter|von|aus)[ \t]+` + placeForm)
+
+// placeForm is of letters, digits and what stands between them in paths and addresses, where
+// nothing ends a clause.
+const (
+	placeForm = `[\pL\pN$~/.]` + placePart + `[/.#]` + placePart + `[\pL\pN]`
+	placePart = `(?:[\pL\pM\pN$~/._#@%&=+\\-]|:[/\\0-9])*`
+)
+
+// isWhere reports whether what is of the form of a place is one: no date, time or version, none
+// of words that say when or on which occasion ("Monday/Tuesday", "error/failure"), and nothing
+// that denies ("acme/parser.Never").
+func isWhere(place string) bool {
+	words := wordsOf(place)
+	when := func(w string) bool { return len(w) < 2 || dating[w] || supposing[w] || complaining[w] || occasions[w] }
+	return !slices.ContainsFunc(words, func(w string) bool { return denying[w] || asking[w] || conditions[w] }) &&
+		(rootForm().MatchString(place) || !dateForm().MatchString(place) && slices.ContainsFunc(words, func(w string) bool { return !when(w) }))
+}
+
+var (
+	rootForm = text.Pattern(`^(?:[$~/.]|[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:[:/]|$))`)
+	dateForm = text.Pattern(`^[0-9]+[./:-]`)
+	// occasions are words for when something is done, beside those of a day.
+	occasions = wordSet(`pm uhr christmas holiday holidays breakfast lunch dinner success failure failures completion approval receipt arrival request merge push release
+		practice doubt case cases emergencies outage outages need least most best worst first last may`)
+)
 
 // unhindered is a text without what says for courtesy alone that it may not be possible.
 func unhindered(text string) string { return courtesy().ReplaceAllString(text, "$1") }
@@ -407,6 +443,16 @@ func prefaces(words []string) bool {
 	}
 	return false
 }
+
+// hangs reports whether a clause ends where the verb of somebody else is to follow: "Bob will, I
+// think, close it".
+func hangs(words []string) bool {
+	n := len(words)
+	return n > 1 && modal[words[n-1]] && words[n-2] != "you" && words[n-2] != "du"
+}
+
+// modal are the verbs that another one follows.
+var modal = wordSet("will would shall should can could may might must wird würde soll sollte kann könnte darf muss")
 
 // conveys reports whether a clause says no more than to whom the rest is to be said.
 func conveys(words []string) bool {

@@ -52,9 +52,15 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 // linksIn is what is no words of a sentence, whatever stands in it.
 var linksIn = text.Pattern(`[A-Za-z][A-Za-z0-9+.-]*://\S+`)
 
-// blotLink has a page in the stead of a link, and leaves what ends the clause.
+var linkEnds = text.Pattern(`[,;!—–…'’]\pL`)
+
+// blotLink has a page in the stead of a link, and leaves what ends the clause, and behind that
+// words that may deny what follows: "https://leaf.example—don't".
 func blotLink(link string) string {
 	bare := strings.TrimRight(link, stops+quotes+brackets)
+	if at := linkEnds().FindStringIndex(bare); at != nil && slices.ContainsFunc(wordsOf(bare), otherwise) {
+		bare = bare[:at[0]]
+	}
 	return fmt.Sprintf("%-*.*s", len(bare), len(bare), "the page") + link[len(bare):]
 }
 

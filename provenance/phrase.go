@@ -99,12 +99,16 @@ func endsOrder(rest string, single bool) bool {
 	}
 	if number := strings.TrimRight(word, stops+quotes+brackets); strings.ContainsAny(number, "#0123456789") && !strings.ContainsAny(number, quotes) {
 		behind := strings.TrimLeft(rest[len(number):], " \t") // the one that he means, of something
-		return endsOrder(behind, false) || ofWhat().MatchString(behind)
+		if at := ofWhat().FindStringSubmatchIndex(behind); at != nil && (at[2] < 0 || isWhere(behind[at[2]:at[3]])) {
+			behind = behind[at[1]:]
+		}
+		return endsOrder(behind, false)
 	}
 	return goesWith[bare(word)] || !single && on[bare(word)]
 }
 
-var ofWhat = text.Pattern(`(?i)^(?:of|von|aus)[ \t]+[^ \t\n]`)
+// ofWhat is in what such things are that have numbers: "2 of my tabs" is of others.
+var ofWhat = text.Pattern(`(?i)^(?:of|von|aus)[ \t]+(?:(` + placeForm + `)|(?:\pL+[ \t]+){1,2}(?:repository|repo|project))`)
 
 // Anew reports the same of a phrase that says that there is to be another of something: "a new
 // branch", not "the open PR".

@@ -37,6 +37,11 @@ func TestMeans(t *testing.T) {
 		"On https://leaf.example/contact §open the door§.": true, "Thanks. In $ROOT/repo §open the door§": true, "in acme/parser §open the door§": true, "Yes, at leaf.example §open the door§": true, "On the page §open the door§": true,
 		"Is he in acme/parser §open the door§": false, "Bob in acme/parser §open the door§": false, "In here §open the door§": false, "In acme/parser Bob §open the door§": false, "In acme/parser, don't §open the door§": false,
 		"Should it in acme/parser §open the door§": false, "In acme/parser §open the door§?": false, "\"In acme/parser §open the door§\"": false, "If it is shut, in acme/parser §open the door§": false, "in a.txt's §open the door§": false,
+		"In spring-projects/next.js §open the door§": true, "On 10.0.0.1/admin §open the door§": true, "In ~/a.d §open the door§ of acme/parser": true,
+		"On 24.12 §open the door§": false, "At 10.30 §open the door§": false, "In v2.0 §open the door§": false, "On Monday/Tuesday §open the door§": false, "On error/failure §open the door§": false,
+		"In acme/parser—never §open the door§": false, "In acme/parser.Never §open the door§": false, "On acme/parser:if §open the door§": false, "In theory/practice §open the door§": false,
+		"Bob will, in acme/parser, §open the door§": false, "They may, I think, §open the door§": false, "As soon as you can, §open the door§": true,
+		"§open the door§ of acme/parser tomorrow": false, "§open the door§ 41 in acme/parser on Monday": false,
 		// denials
 		"§open the door§? No, leave it.": false, "§open the door§. No, leave it.": false, "§open the door§, no": false, "§open the door§ today, please. No, wait.": false, "§open the door§. Oh no, stop!": false,
 		"§open the door§ - don't": false, "§open the door§ at 10:30 for Kim, no": false, "§open the door§ at 10.30 for Kim (no, leave it)": false, "§open the door§ but don’t": false, "§open the door§. Do not.": false, "§open the door§, nicht das Fenster": false, "§open the door§. Nein!": false, "§open the door§ or not": false,
