@@ -83,6 +83,9 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	if len(before)-sentence > longestRest {
 		return false // nobody reads that as one order
 	}
+	if inFile(before[sentence:]) {
+		return false
+	}
 	clauses := clausesOf(unplaced(unhindered(before[sentence:])))
 	own := len(clauses) - 1
 	var lead request
@@ -136,12 +139,12 @@ const (
 )
 
 // isWhere reports whether what is of the form of a place is one: no date, time or version, none
-// of words that say when or on which occasion ("Monday/Tuesday", "error/failure"), and nothing
-// that denies ("acme/parser.Never").
+// of words that say when or on which occasion ("Monday/Tuesday", "error/failure"), nothing that
+// denies ("acme/parser.Never"), and no file.
 func isWhere(place string) bool {
 	words := wordsOf(place)
 	when := func(w string) bool { return len(w) < 2 || dating[w] || supposing[w] || complaining[w] || occasions[w] }
-	return !slices.ContainsFunc(words, func(w string) bool { return denying[w] || asking[w] || conditions[w] }) &&
+	return !isFile(place) && !slices.ContainsFunc(words, func(w string) bool { return denying[w] || asking[w] || conditions[w] }) &&
 		(rootForm().MatchString(place) || !dateForm().MatchString(place) && slices.ContainsFunc(words, func(w string) bool { return !when(w) }))
 }
 
@@ -152,6 +155,28 @@ var (
 	occasions = wordSet(`pm uhr christmas holiday holidays breakfast lunch dinner success failure failures completion approval receipt arrival request merge push release
 		practice doubt case cases emergencies outage outages need least most best worst first last may`)
 )
+
+// inFile reports whether a sentence says of what follows that it is done in a file: "in stack.go,
+// push it onto the stack" is no order of ours.
+func inFile(sentence string) bool {
+	sentence = strings.TrimRight(sentence, " \t,") + " "
+	m := fronted().FindStringSubmatchIndex(sentence)
+	return m != nil && m[4] >= 0 && isFile(sentence[m[4]:m[5]])
+}
+
+// isFile reports whether a place is a file by its end, and no page of a host.
+func isFile(place string) bool {
+	place = strings.ToLower(strings.TrimRight(place, stops+quotes+brackets))
+	first, last := strings.IndexAny(place, `/\`), strings.LastIndexAny(place, `/\`)
+	end := place[strings.LastIndexByte(place, '.')+1:]
+	if strings.Contains(place, "://") || strings.LastIndexByte(place, '.') <= last || first > 0 && len(Hosts(place[:first])) > 0 {
+		return false
+	}
+	return fileEnds[end] || domainEnds[end] && (first >= 0 || !siteEnds[end])
+}
+
+// siteEnds are those of domains that name a site sooner than a file.
+var siteEnds = wordSet("ai app br cc in pro pub")
 
 // unhindered is a text without what says for courtesy alone that it may not be possible.
 func unhindered(text string) string { return courtesy().ReplaceAllString(text, "$1") }
@@ -444,15 +469,19 @@ func prefaces(words []string) bool {
 	return false
 }
 
-// hangs reports whether a clause ends where the verb of somebody else is to follow: "Bob will, I
-// think, close it".
+// hangs reports whether a clause ends where the verb of somebody else is to follow, "Bob will, I
+// think, close it", or is a doubt and nothing more.
 func hangs(words []string) bool {
 	n := len(words)
-	return n > 1 && modal[words[n-1]] && words[n-2] != "you" && words[n-2] != "du"
+	return n > 1 && modal[words[n-1]] && words[n-2] != "you" && words[n-2] != "du" ||
+		n > 1 && words[n-1] == "to" && requestOf(words).n < n || n == 1 && doubting[words[0]]
 }
 
-// modal are the verbs that another one follows.
-var modal = wordSet("will would shall should can could may might must wird würde soll sollte kann könnte darf muss")
+var (
+	// modal are the verbs that another one follows.
+	modal    = wordSet("will would shall should can could may might must wird würde soll sollte kann könnte darf muss")
+	doubting = wordSet("maybe perhaps possibly hypothetically theoretically eventually vielleicht eventuell möglicherweise")
+)
 
 // conveys reports whether a clause says no more than to whom the rest is to be said.
 func conveys(words []string) bool {
@@ -489,7 +518,7 @@ func elsewhere(after string) bool {
 		if n < len(words) && being[words[n]] && !appreciates(after) {
 			return true
 		}
-		for n < len(words) && n < 4 && (steering[words[n]] || words[n] == "at" || words[n] == "next" || words[n] == "every" || words[n] == "each" || words[n] == "one" || words[n] == "some" || words[n] == "the" || words[n] == "um" || words[n] == "am") {
+		for n < len(words) && n < 4 && (steering[words[n]] || words[n] == "at" || words[n] == "next" || words[n] == "every" || words[n] == "each" || words[n] == "one" || words[n] == "some" || words[n] == "the" || words[n] == "um" || words[n] == "am" || words[n] == "a" || words[n] == "an" || words[n] == "two" || words[n] == "three" || words[n] == "few") {
 			n++
 		}
 		if n < len(words) && dating[words[n]] {

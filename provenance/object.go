@@ -43,10 +43,19 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
-		is = stands && !listedAs(said[:i]) && Means(said, i, e)
+		is = stands && !listedAs(said[:i]) && (isPutting(order) || !onPage(said[:i])) && Means(said, i, e)
 		return !is
 	})
 	return is
+}
+
+// onPage reports whether a text ends in a page or a host. What is typed there is typed into it;
+// what goes there is nothing that has an order of ours.
+func onPage(text string) bool {
+	text = text[max(0, len(text)-longestOrder):]
+	text = strings.TrimRight(text[sentenceOf(text):], " \t,") + " "
+	m := fronted().FindStringSubmatchIndex(text)
+	return m != nil && (m[4] < 0 || len(Hosts(text[m[4]:m[5]])) > 0)
 }
 
 // linksIn is what is no words of a sentence, whatever stands in it.
@@ -333,10 +342,10 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 }
 
 // isPlace reports whether words are one in small letters or a path, "in staging", and go on as a
-// sentence does: "in the first row" is where something else is.
+// sentence does: "in the first row" is where something else is, and so is a file or a page.
 func isPlace(words []string) bool {
 	c, _ := utf8.DecodeRuneInString(words[0])
-	return (unicode.IsLower(c) || c == '/') && !articles[bare(words[0])] && endsPlace(words)
+	return !isFile(words[0]) && len(Hosts(words[0])) == 0 && (unicode.IsLower(c) || c == '/') && !articles[bare(words[0])] && endsPlace(words)
 }
 
 // endsPlace reports whether the first of some words is all that is said of a place.

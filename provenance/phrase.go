@@ -99,7 +99,7 @@ func endsOrder(rest string, single bool) bool {
 	}
 	if number := strings.TrimRight(word, stops+quotes+brackets); strings.ContainsAny(number, "#0123456789") && !strings.ContainsAny(number, quotes) {
 		behind := strings.TrimLeft(rest[len(number):], " \t") // the one that he means, of something
-		if at := ofWhat().FindStringSubmatchIndex(behind); at != nil && (at[2] < 0 || isWhere(behind[at[2]:at[3]])) {
+		if at := ofWhat().FindStringSubmatchIndex(behind); at != nil && numeral().MatchString(number) && (at[2] < 0 || isWhere(behind[at[2]:at[3]])) {
 			behind = behind[at[1]:]
 		}
 		return endsOrder(behind, false)
@@ -107,8 +107,10 @@ func endsOrder(rest string, single bool) bool {
 	return goesWith[bare(word)] || !single && on[bare(word)]
 }
 
+var numeral = text.Pattern(`^#?[0-9]+$`)
+
 // ofWhat is in what such things are that have numbers: "2 of my tabs" is of others.
-var ofWhat = text.Pattern(`(?i)^(?:of|von|aus)[ \t]+(?:(` + placeForm + `)|(?:\pL+[ \t]+){1,2}(?:repository|repo|project))`)
+var ofWhat = text.Pattern(`(?i)^(?:of|von|aus)[ \t]+(?:(` + placeForm + `)|(?:the|this|that|my|our)[ \t]+(?:\pL+[ \t]+)?(?:repository|repo|project))`)
 
 // Anew reports the same of a phrase that says that there is to be another of something: "a new
 // branch", not "the open PR".
