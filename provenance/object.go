@@ -43,19 +43,19 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
-		is = stands && !listedAs(said[:i]) && (isPutting(order) || !onPage(said[:i])) && Means(said, i, e)
+		is = stands && !listedAs(said[:i]) && fitsPlace(said[:i], isPutting(order)) && Means(said, i, e)
 		return !is
 	})
 	return is
 }
 
-// onPage reports whether a text ends in a page or a host. What is typed there is typed into it;
-// what goes there is nothing that has an order of ours.
-func onPage(text string) bool {
+// fitsPlace reports whether a text ends in no place, or in one where such is done: what is typed
+// or searched for in a page or at a host, and there nothing else that has an order of ours.
+func fitsPlace(text string, puts bool) bool {
 	text = text[max(0, len(text)-longestOrder):]
 	text = strings.TrimRight(text[sentenceOf(text):], " \t,") + " "
 	m := fronted().FindStringSubmatchIndex(text)
-	return m != nil && (m[4] < 0 || len(Hosts(text[m[4]:m[5]])) > 0)
+	return m == nil || (m[4] < 0 || len(Hosts(text[m[4]:m[5]])) > 0) == puts
 }
 
 // linksIn is what is no words of a sentence, whatever stands in it.
@@ -326,7 +326,7 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 			}
 		case courteous[bareWord]:
 		case puts && (placing[bareWord] || bareWord == "as" || bareWord == "for" || bareWord == "to" || bareWord == "by" || bareWord == "via" || bareWord == "als" || bareWord == "für"):
-			return true
+			return !placing[bareWord] || !dating[next] // where, not when
 		case reasons[bareWord]:
 			return telling[next]
 		case bareWord == "for" || bareWord == "für":
