@@ -164,7 +164,8 @@ func inFile(sentence string) bool {
 	return m != nil && m[4] >= 0 && isFile(sentence[m[4]:m[5]])
 }
 
-// isFile reports whether a place is a file by its end, and no page of a host.
+// isFile reports whether a place is a file by its end, and no page of a host. A database is none:
+// statements are run in it.
 func isFile(place string) bool {
 	place = strings.ToLower(strings.TrimRight(place, stops+quotes+brackets))
 	first, last := strings.IndexAny(place, `/\`), strings.LastIndexAny(place, `/\`)
@@ -172,7 +173,7 @@ func isFile(place string) bool {
 	if strings.Contains(place, "://") || strings.LastIndexByte(place, '.') <= last || first > 0 && len(Hosts(place[:first])) > 0 {
 		return false
 	}
-	return fileEnds[end] || domainEnds[end] && (first >= 0 || !siteEnds[end])
+	return fileEnds[end] && end != "db" && end != "sqlite" || domainEnds[end] && (first >= 0 || !siteEnds[end])
 }
 
 // siteEnds are those of domains that name a site sooner than a file.

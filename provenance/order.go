@@ -61,7 +61,7 @@ func Orders(text string, start, end int) bool {
 	if slices.ContainsFunc(wordsOf(sentence), func(w string) bool { return putOff[w] }) {
 		return false // "after the release, run x"
 	}
-	return !headed(said[:verb.start]) && Means(said, verb.start, verb.end)
+	return !headed(said[:verb.start]) && fitsPlace(said[:verb.start], false) && Means(said, verb.start, verb.end)
 }
 
 // goesOn are the words by which a sentence goes on behind a command it orders.
