@@ -60,6 +60,17 @@ func headingOf(text string) string {
 	return ""
 }
 
+// cites reports whether the words of a heading say that somebody wrote what follows: "Kim's mail",
+// "the message of today".
+func cites(words []string) bool {
+	for i, w := range words {
+		if cited[w] && (i == len(words)-1 || words[i+1] == "from" || words[i+1] == "of" || words[i+1] == "by" || words[i+1] == "von") {
+			return true
+		}
+	}
+	return false
+}
+
 // takesOut reports whether words leave somebody or something out.
 func takesOut(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return excluding[w] })
@@ -75,7 +86,7 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 		}
 	}
 	if heading := headingOf(before); heading != "" {
-		if words := unled(wordsOf(heading)); denies(heading) || len(words) > 0 && (explaining[words[0]] || conveying[words[0]]) {
+		if words := unled(wordsOf(heading)); denies(heading) || len(words) > 0 && (explaining[words[0]] || conveying[words[0]] || cites(words)) {
 			return false
 		}
 	}
@@ -267,6 +278,8 @@ var (
 	explaining = wordSet(`find show give tell write remind walk guide read explain suggest compare draft recommend list teach summarize summarise propose describe
 		review translate look`)
 	conveying = wordSet("tell text write mail email message remind ask note inform notify dear schreib schreibe sag sage frag frage erinnere liebe lieber")
+	// cited are what a heading says of that somebody wrote.
+	cited = wordSet("mail mails email emails message letter comment reply post transcript log chat quote nachricht brief kommentar zitat")
 	// reporting are those with which a sentence ends that somebody else said.
 	reporting = wordSet(`said says wrote writes reads begins goes states stated states reported reports requires warns warned demands demanded insists insisted shouted yelled
 		sagt sagte schrieb schreibt bat bittet rief ruft steht heißt meinte meint`)

@@ -43,6 +43,7 @@ func TestMeans(t *testing.T) {
 		"In acme/parser—never §open the door§": false, "In acme/parser.Never §open the door§": false, "On acme/parser:if §open the door§": false, "In theory/practice §open the door§": false,
 		"Bob will, in acme/parser, §open the door§": false, "They may, I think, §open the door§": false, "As soon as you can, §open the door§": true,
 		"§open the door§ of acme/parser tomorrow": false, "§open the door§ 41 in acme/parser on Monday": false,
+		"Kim's mail:\n§open the door§": false, "Forwarded message from Kim:\n\nIn acme/parser §open the door§": false, "The commit message:\n- §open the door§": false, "Reply to her mail and then:\n- §open the door§": true, "Today:\n- read my mail\n- §open the door§": true,
 		// denials
 		"§open the door§? No, leave it.": false, "§open the door§. No, leave it.": false, "§open the door§, no": false, "§open the door§ today, please. No, wait.": false, "§open the door§. Oh no, stop!": false,
 		"§open the door§ - don't": false, "§open the door§ at 10:30 for Kim, no": false, "§open the door§ at 10.30 for Kim (no, leave it)": false, "§open the door§ but don’t": false, "§open the door§. Do not.": false, "§open the door§, nicht das Fenster": false, "§open the door§. Nein!": false, "§open the door§ or not": false,
