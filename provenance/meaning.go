@@ -488,7 +488,7 @@ func prefaces(words []string) bool {
 func hangs(words []string) bool {
 	n := len(words)
 	return n > 1 && modal[words[n-1]] && words[n-2] != "you" && words[n-2] != "du" ||
-		n > 1 && words[n-1] == "to" && requestOf(words).n < n || n == 1 && doubting[words[0]]
+		n > 1 && words[n-1] == "to" && strings.HasSuffix(words[n-2], "s") || n == 1 && doubting[words[0]]
 }
 
 var (

@@ -41,7 +41,7 @@ func TestMeans(t *testing.T) {
 		"Maybe, in acme/parser §open the door§": false, "Bob wants to, in acme/parser §open the door§": false, "I want you to, in acme/parser, §open the door§": true, "§open the door§ in a month": false, "§open the door§ in two weeks": false, "On 10.0.0.1/admin §open the door§": true, "In ~/a.d §open the door§ of acme/parser": true,
 		"On 24.12 §open the door§": false, "At 10.30 §open the door§": false, "In v2.0 §open the door§": false, "On Monday/Tuesday §open the door§": false, "On error/failure §open the door§": false,
 		"In acme/parser—never §open the door§": false, "In acme/parser.Never §open the door§": false, "On acme/parser:if §open the door§": false, "In theory/practice §open the door§": false,
-		"Bob will, in acme/parser, §open the door§": false, "They may, I think, §open the door§": false, "As soon as you can, §open the door§": true,
+		"Bob will, in acme/parser, §open the door§": false, "They may, I think, §open the door§": false, "As soon as you can, §open the door§": true, "As we agreed to, §open the door§": true,
 		"§open the door§ of acme/parser tomorrow": false, "§open the door§ 41 in acme/parser on Monday": false,
 		"Kim's mail:\n§open the door§": false, "Forwarded message from Kim:\n\nIn acme/parser §open the door§": false, "The commit message:\n- §open the door§": false, "Reply to her mail and then:\n- §open the door§": true, "Today:\n- read my mail\n- §open the door§": true,
 		// denials
