@@ -160,7 +160,21 @@ func (m *model) typed(lit string) bool {
 // any words, which nothing here sets apart, but for a name of a closed collection.
 func (m *model) typedFor(tool, lit, collection string) bool {
 	s, isText := mText(lit)
+	if (tool == "a/put" || tool == "a/make") && collection != "word" && m.small(lit) {
+		return true
+	}
 	return m.typed(lit) && (tool != "b/reply" || isText && strings.ContainsAny(s, "0123456789@/") && !strings.Contains(s, " ") || !isText || collection == "user" && m.called(s))
+}
+
+// small reports whether a turn has a name in small letters that has one capital, at its
+// beginning, and nothing showed it so.
+func (m *model) small(lit string) bool {
+	s, isText := mText(lit)
+	if !isText || s == "" || s[0] < 'A' || s[0] > 'Z' || s[1:] != strings.ToLower(s[1:]) {
+		return false
+	}
+	typed := strings.ToLower(lit)
+	return m.typed(typed) && !slices.ContainsFunc(m.facts, func(f mFact) bool { return f.lit == typed })
 }
 
 // called reports whether a turn has a name behind a word of letters, and not next to
