@@ -60,7 +60,11 @@ func (j *judge) looks() (out []Call) {
 		}
 		look := Call{Server: j.in.Call.Server, Tool: list.Name, Method: policy.CallTool,
 			Arguments: strictjson.Make(strictjson.Member{Name: at, Value: strictjson.Quote(dir)})}
-		if !slices.ContainsFunc(out, func(c Call) bool { return bytes.Equal(c.Arguments.Raw(), look.Arguments.Raw()) && c.Tool == look.Tool }) {
+		if slices.ContainsFunc(out, func(c Call) bool { return bytes.Equal(c.Arguments.Raw(), look.Arguments.Raw()) && c.Tool == look.Tool }) {
+			continue
+		}
+		// What would be refused is no guess of the agent's, and nobody is asked about it.
+		if d := Decide(Input{Policy: j.in.Policy, Catalogue: j.in.Catalogue, Session: j.in.Session, Call: look, Time: j.in.Time, Look: true}); d.Allowed() {
 			out = append(out, look)
 		}
 	}

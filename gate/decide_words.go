@@ -32,7 +32,7 @@ func (j *judge) typedSo(l *leaf, proper bool) (provenance.Quote, writ.Reason) {
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
 	q.Named, q.Ordered, q.Tag = j.setApart(l, q), j.commands(l), l.role == policy.Content && !l.key
 	q.Proper = proper
-	q.Small = q.Account && !q.Named && !q.Ordered && (l.rule == nil || len(l.rule.Orders) == 0) && (q.Type == provenance.Untyped || q.Type == provenance.Name) && j.d.Effect.Gated() && j.d.Effect&^(policy.Read|policy.Write) == 0
+	q.Small = q.Account && !q.Named && !q.Ordered && j.closedCollection(q.Collection) && (l.rule == nil || len(l.rule.Orders) == 0) && (q.Type == provenance.Untyped || q.Type == provenance.Name) && j.d.Effect.Gated() && j.d.Effect&^(policy.Read|policy.Write) == 0
 	return s.ledger.Typed(q)
 }
 

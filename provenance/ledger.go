@@ -262,7 +262,7 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 	for i := range o.Leaves {
 		leaf, j := &o.Leaves[i], &p.facts[i]
 		j.owner = leaf.ownerAt > 0 && p.facts[leaf.ownerAt-1].label >= writ.System
-		if leaf.Rule != nil && j.label >= writ.System && !o.Act {
+		if leaf.Rule != nil && j.label >= writ.System && !o.Act && !o.Look {
 			p.tell(l, &o, leaf)
 		}
 	}
