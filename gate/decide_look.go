@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
@@ -34,8 +36,11 @@ const maxLooks = 4
 // directory is known.
 func (d *Decision) Looks() []Call { return d.looks }
 
-// leastWord is how long a word of a name is that says what it is of.
-const leastWord = 3
+// says reports whether a word of a name says what it is of: two letters do in no alphabet.
+func says(word string) bool {
+	first, _ := utf8.DecodeRuneInString(word)
+	return utf8.RuneCountInString(word) >= 3 || unicode.Is(unicode.Han, first)
+}
 
 // looks finds them.
 func (j *judge) looks() (out []Call) {
@@ -51,7 +56,7 @@ func (j *judge) looks() (out []Call) {
 		dir, ok := s.ledger.Unlisted(j.query(l, policy.Source{}), l.rule.Extensions)
 		name := path.Base(l.text)
 		if words := text.NameWords(strings.TrimSuffix(name, path.Ext(name))); !ok || !s.ledger.Spoke(name) &&
-			!slices.ContainsFunc(words, func(w string) bool { return len(w) >= leastWord && s.ledger.Spoke(w) }) {
+			!slices.ContainsFunc(words, func(w string) bool { return says(w) && s.ledger.Spoke(w) }) {
 			continue
 		}
 		list, at := j.lister(l.collection())
