@@ -76,7 +76,7 @@ type looked struct {
 // wants no more: of each kind the newest captureResults and so many bytes. What is
 // larger than the rest of its kind's is passed over, and not what was seen before
 // it. all is false where something was. What the governed memory answered is none
-// of it. With a number that piece alone is meant.
+// of it, nor what Writ read for itself. With a number that piece alone is meant.
 func (ss *sessions) look(ctx context.Context, id string, l looked, number uint32, f func(s *session, x *evidenceEntry, lapse uint64, b []byte) (more bool)) (all bool, err error) {
 	s, seen, lapse, err := ss.evidenceOf(ctx, id)
 	if err != nil {
@@ -88,7 +88,7 @@ func (ss *sessions) look(ctx context.Context, id string, l looked, number uint32
 		left[k].results, left[k].bytes, left[k].read = captureResults, l.bytes, 4*l.bytes
 	}
 	for _, x := range slices.Backward(seen) {
-		if x.Server == policy.OwnServer || number != 0 && x.Evidence.Number != number {
+		if x.Server == policy.OwnServer || x.look || number != 0 && x.Evidence.Number != number {
 			continue
 		}
 		kind := byOthers
@@ -126,6 +126,7 @@ type evidenceEntry struct {
 	seen  uint64 // where in the log that stands, from 1
 	value string // the name of its bytes
 	clean bool   // an answer of the governed memory that exposes nobody
+	look  bool   // Writ read it for itself, and showed it to nobody
 }
 
 // evidenceIndex is the evidence of one session as far as it was read from the log.
@@ -141,6 +142,7 @@ type evidenceIndex struct {
 type openCall struct {
 	server, tool string
 	refused      bool // and passed in shadow mode: it lends no labels
+	look         bool
 }
 
 // evidenceOf returns the evidence of a session, oldest first, and the number of the
@@ -158,7 +160,7 @@ func (ss *sessions) evidenceOf(ctx context.Context, id string) (s *session, all 
 			ss.altered(s, err)
 			return nil, nil, 0, err
 		}
-		x.add(s.id, rec.Record, uint64(rec.item.Index)+1)
+		x.add(s.id, rec.Record, &rec.item)
 		x.read = rec.N
 	}
 	return s, x.all[:len(x.all):len(x.all)], x.lapse, nil
@@ -169,8 +171,8 @@ func (x *evidenceEntry) vouches(lapse uint64) bool {
 	return x.Admissible && (x.value != valueTurn || x.n > lapse)
 }
 
-func (a *evidenceIndex) add(session string, rec *audit.Record, seen uint64) {
-	x := evidenceEntry{n: rec.N, seen: seen}
+func (a *evidenceIndex) add(session string, rec *audit.Record, it *audit.Item) {
+	x := evidenceEntry{n: rec.N, seen: uint64(it.Index) + 1}
 	x.Time = rec.Time
 	number := uint32(0)
 	switch rec.Kind {
@@ -183,13 +185,15 @@ func (a *evidenceIndex) add(session string, rec *audit.Record, seen uint64) {
 			if a.calls == nil {
 				a.calls = map[uint64]openCall{}
 			}
-			a.calls[rec.N] = openCall{d.Server, d.Tool, refused}
+			call, _ := it.Value(valueCall)
+			line, _, _ := bytes.Cut(call, []byte{'\n'})
+			a.calls[rec.N] = openCall{d.Server, d.Tool, refused, strictjson.Of(line).Get("look").Exists()}
 		}
 	case audit.KindResult:
 		if d, err := readResult(rec.Data); err == nil {
 			by := a.calls[d.Decision]
 			number, x.Admissible, x.value, x.Server, x.Tool = d.Evidence, d.Admissible && !by.refused, valueResult, by.server, by.tool
-			x.clean = d.Clean && by.server == policy.OwnServer
+			x.clean, x.look = d.Clean && by.server == policy.OwnServer, by.look
 			delete(a.calls, d.Decision)
 		}
 	case KindTurn:
@@ -207,7 +211,7 @@ func (a *evidenceIndex) add(session string, rec *audit.Record, seen uint64) {
 }
 
 // Sightings returns the newest evidence of a session, newest first, but for
-// what the governed memory answered, which is none for it.
+// what the governed memory answered, which is none for it, and what Writ read for itself.
 func (ss *sessions) Sightings(ctx context.Context, session string, limit int) ([]Sighting, error) {
 	_, all, lapse, err := ss.evidenceOf(ctx, session)
 	if err != nil {
@@ -215,7 +219,7 @@ func (ss *sessions) Sightings(ctx context.Context, session string, limit int) ([
 	}
 	var out []Sighting
 	for _, x := range slices.Backward(all) {
-		if x.Server == policy.OwnServer {
+		if x.Server == policy.OwnServer || x.look {
 			continue
 		}
 		if len(out) >= limit {

@@ -56,7 +56,7 @@ func (g *Gateway) Kept(ctx context.Context) (n int, err error) {
 				if err != nil || rec.N > r.index.read {
 					break
 				}
-				index.add(id, rec.Record, uint64(rec.item.Index)+1)
+				index.add(id, rec.Record, &rec.item)
 			}
 			if index.lapse != r.index.lapse || len(index.calls)+len(r.index.calls) > 0 && !reflect.DeepEqual(index.calls, r.index.calls) || !reflect.DeepEqual(index.all, r.index.all) {
 				return n, fmt.Errorf("%s, what may be captured, from record %d on: %+v\nfrom its first: %+v", id, at.N, r.index, &index)

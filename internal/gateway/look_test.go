@@ -1,11 +1,14 @@
 package gateway_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 const (
@@ -96,6 +99,48 @@ func TestLooks(t *testing.T) {
 		refusal(t, w.call(ctx, "write", `{"path":"/slow/new page.md"}`), unseenPath)
 		sent(`names {"in":"/slow"}`)
 	})
+}
+
+// TestLooksAreNotCaptured (R35): what Writ read for itself is nothing that the memory could
+// be told the session saw, after a restart either; the agent's own list of it is.
+func TestLooksAreNotCaptured(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", fileTools)
+	r := newRig(t, onSQLite(t), policy(t, filePolicy), up.config(true))
+	r.opts.Inside = &capturer{capture: func(ctx context.Context, by gateway.Caller, _ []byte) string {
+		_, ok, err := by.Capture(ctx, 0, "old.md")
+		seen, err2 := by.Sightings(ctx, 9)
+		out := fmt.Sprint(ok, err, err2)
+		for _, s := range seen {
+			out += " " + s.Tool
+		}
+		return out
+	}}
+	r.restart()
+	secret := r.mint()
+	w := overHTTP(ctx, r, true, web{session: secret})
+	s, _ := r.gw.FindSession(ctx, "loopback", secret)
+	if _, err := r.gw.Turn(ctx, s, "write a new page"); err != nil {
+		t.Fatal(err)
+	}
+	want := func(want string) {
+		t.Helper()
+		a := w.call(ctx, "record_observation", `{"payload":{}}`)
+		if got := text(strictjson.Get(a.result, "structuredContent"), "said"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	up.reply(fileNames)
+	up.reply(`"result":{"content":[{"type":"text","text":"written"}]}`)
+	passed(t, w.call(ctx, "write", `{"path":"/srv/new page.md"}`))
+	want("false <nil> <nil> write ")
+	r.restart()
+	w = overHTTP(ctx, r, true, web{session: secret})
+	want("false <nil> <nil> write ")
+	up.reply(fileNames)
+	passed(t, w.call(ctx, "names", `{"in":"/srv"}`))
+	want("true <nil> <nil> names write ")
 }
 
 const unseenPath = `MISSING_PROVENANCE provenance.unseen "/path"`
