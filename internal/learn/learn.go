@@ -469,7 +469,7 @@ type observed struct {
 // call takes in one judged call.
 func (o *observed) call(t *trail, in *gate.Input, d *gate.Decision) {
 	name := in.Call.Server + "/" + in.Call.Tool
-	if d.Effect&policy.Delete != 0 || d.Tool == nil || d.Tool.Contract == nil ||
+	if in.Look || d.Effect&policy.Delete != 0 || d.Tool == nil || d.Tool.Contract == nil ||
 		in.Call.Method != policy.CallTool || d.Tool.Contract.CaseAt != nil || in.Call.Server == policy.OwnServer {
 		return
 	}

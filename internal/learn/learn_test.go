@@ -101,12 +101,12 @@ func world(t *testing.T, parts map[string]string) (*policy.Policy, []*learn.Sess
 				s.Steps = append(s.Steps, learn.Step{Turn: &learn.Turn{Text: []byte(rest), At: at}})
 			case "lapse":
 				s.Steps = append(s.Steps, learn.Step{Lapse: true})
-			case "call", "refused":
+			case "call", "refused", "look":
 				name, args, _ := strings.Cut(rest, " ")
 				server, tool, _ := strings.Cut(name, "/")
 				last = len(s.Steps)
-				s.Steps = append(s.Steps, learn.Step{Call: &learn.Call{Definitions: defs, Made: word == "call",
-					Input: gate.Input{Time: at, Call: gate.Call{Server: server, Tool: tool, Arguments: checked(t, args)}}}})
+				s.Steps = append(s.Steps, learn.Step{Call: &learn.Call{Definitions: defs, Made: word != "refused",
+					Input: gate.Input{Time: at, Look: word == "look", Call: gate.Call{Server: server, Tool: tool, Arguments: checked(t, args)}}}})
 			case "lowered":
 				server, tool, _ := strings.Cut(rest, "/")
 				n++

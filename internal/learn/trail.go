@@ -50,7 +50,7 @@ func newTrail() *trail {
 // step takes in one event of a session.
 func (t *trail) step(s *Session, i int, p *policy.Policy) {
 	switch step := &s.Steps[i]; {
-	case step.Call != nil && !step.Call.Again:
+	case step.Call != nil && !step.Call.Again && !step.Call.Input.Look: // what Writ read for itself nobody passed on
 		t.calls[i] = step.Call
 		leaves(step.Call.Input.Call.Arguments, func(_ []string, _ string, v strictjson.Value) {
 			if k := keyOf(v); t.values[k] == nil && len(t.said) < maxValues {
