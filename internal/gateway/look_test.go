@@ -101,6 +101,49 @@ func TestLooks(t *testing.T) {
 	})
 }
 
+// TestLooksAtOnce (R36): of acts under one new name that come at once one passes, though each
+// is looked for; and the client's own list of the directory that comes meanwhile counts as its own.
+func TestLooksAtOnce(t *testing.T) {
+	ctx := testContext(t)
+	up := newScripted(t, "toy", true)
+	up.list("tools/list", fileTools)
+	r := newRig(t, onSQLite(t), policy(t, filePolicy), up.config(true))
+	secret := r.mint()
+	w := overHTTP(ctx, r, true, web{session: secret})
+	s, _ := r.gw.FindSession(ctx, "loopback", secret)
+	if _, err := r.gw.Turn(ctx, s, "write a new page"); err != nil {
+		t.Fatal(err)
+	}
+	for range 9 { // lists and acts get the same answer: whichever comes first
+		up.reply(fileNames)
+	}
+	together := make(chan struct{})
+	looks := make(chan bool, 9)
+	up.during = func(of received, _ func(string)) {
+		if text(of.params, "name") == "names" {
+			if looks <- true; len(looks) == 3 {
+				close(together)
+			}
+			<-together
+		}
+	}
+	answers := make(chan answer, 3)
+	for _, call := range [][2]string{{"write", `{"path":"/srv/new page.md"}`}, {"write", `{"path":"/srv/new page.md"}`}, {"names", `{"in":"/srv"}`}} {
+		go func() { answers <- w.call(ctx, call[0], call[1]) }()
+	}
+	refused := 0
+	for range 3 {
+		if a := <-answers; strings.Contains(string(a.result), `"isError":true`) {
+			refusal(t, a, unseenPath)
+			refused++
+		}
+	}
+	if refused != 1 {
+		t.Errorf("%d of two acts under one name were refused", refused)
+	}
+	passed(t, w.call(ctx, "write", `{"path":"/srv/old.md"}`)) // the client was shown it
+}
+
 // TestLooksAreNotCaptured (R35): what Writ read for itself is nothing that the memory could
 // be told the session saw, after a restart either; the agent's own list of it is.
 func TestLooksAreNotCaptured(t *testing.T) {
