@@ -2,14 +2,9 @@ package gate
 
 import (
 	"bytes"
-	"path"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/strictjson"
-	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -24,8 +19,9 @@ import (
 // shows that a name is new, and vouches for no name that was there. An agent that thinks
 // of a file as new, and is wrong, is refused as it was.
 //
-// It is done only for a name of which the user said a word in his latest turn. A list that
-// nobody asked for is no reason to make what a stranger asked for.
+// It is done only for a name of which the user said a word in his latest turn, and counts for
+// such names alone, until he speaks again. A list that nobody asked for is no reason to make
+// what a stranger asked for.
 
 // maxLooks bounds the reads that Writ makes for one act.
 const maxLooks = 4
@@ -35,12 +31,6 @@ const maxLooks = 4
 // judged again behind them. There are none of a call that passed, nor where a list of each
 // directory is known.
 func (d *Decision) Looks() []Call { return d.looks }
-
-// says reports whether a word of a name says what it is of: two letters do in no alphabet.
-func says(word string) bool {
-	first, _ := utf8.DecodeRuneInString(word)
-	return utf8.RuneCountInString(word) >= 3 || unicode.Is(unicode.Han, first)
-}
 
 // looks finds them.
 func (j *judge) looks() (out []Call) {
@@ -54,9 +44,7 @@ func (j *judge) looks() (out []Call) {
 			continue
 		}
 		dir, ok := s.ledger.Unlisted(j.query(l, policy.Source{}), l.rule.Extensions)
-		name := path.Base(l.text)
-		if words := text.NameWords(strings.TrimSuffix(name, path.Ext(name))); !ok || !s.ledger.Spoke(name) &&
-			!slices.ContainsFunc(words, func(w string) bool { return says(w) && s.ledger.Spoke(w) }) {
+		if !ok {
 			continue
 		}
 		list, at := j.lister(l.collection())
@@ -69,7 +57,8 @@ func (j *judge) looks() (out []Call) {
 			continue
 		}
 		// What would be refused is no guess of the agent's, and nobody is asked about it.
-		if d := Decide(Input{Policy: j.in.Policy, Catalogue: j.in.Catalogue, Session: j.in.Session, Call: look, Time: j.in.Time, Look: true}); d.Allowed() {
+		of := begin(&Input{Policy: j.in.Policy, Catalogue: j.in.Catalogue, Session: j.in.Session, Call: look, Time: j.in.Time, Look: true})
+		if of.run(); of.d.Allowed() {
 			out = append(out, look)
 		}
 	}

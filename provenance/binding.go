@@ -1,8 +1,10 @@
 package provenance
 
 import (
+	"path"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
@@ -241,12 +243,14 @@ func (l *Ledger) Where(q Query, n int) []Fact {
 // that was listed whole in this session, where the name was not, nor did an act of this
 // session send it? The name is words of letters, digits and ._-, with a blank between two
 // of them, of which none begins with one of the marks, and ends in one of the extensions;
-// it has none where that is "". It returns what the ledger is to be asked of the directory,
+// it has none where that is "". Where Writ alone looked since, the user's latest turn has a
+// word of it. It returns what the ledger is to be asked of the directory,
 // which has to be vouched for.
 func (l *Ledger) Fresh(q Query, extensions []string) (dir Query, ok bool) {
 	whole, isText := q.Value.Text()
 	parent, name, ok := splitPath(whole)
-	if !isText || !ok || !newName(q, whole, name, extensions) || !l.Enumerated(q.Value) || l.listedAs(whole) {
+	if !isText || !ok || !newName(q, whole, name, extensions) || !l.Enumerated(q.Value) || l.listedAs(whole) ||
+		l.looked[l.digest(dirDomain, parent)] && !l.spokeOf(name) {
 		return q, false
 	}
 	for _, k := range append(l.keysOf(Path, q.Value), l.keysOf(Untyped, strictjson.StringOf(name))...) {
@@ -288,11 +292,20 @@ func (l *Ledger) NameOrdered(v strictjson.Value, phrases []string) (Quote, bool)
 }
 
 // Unlisted reports whether a path gives such a name in a directory of which no list was
-// seen, and returns the directory.
+// seen, and of which the user's latest turn has a word, and returns the directory.
 func (l *Ledger) Unlisted(q Query, extensions []string) (dir string, ok bool) {
 	whole, _ := q.Value.Text()
 	dir, name, ok := splitPath(whole)
-	return dir, ok && !l.Enumerated(q.Value) && newName(q, whole, name, extensions)
+	return dir, ok && !l.Enumerated(q.Value) && newName(q, whole, name, extensions) && l.spokeOf(name)
+}
+
+// spokeOf reports whether the user's latest turn has the name of a file, or a word of it but
+// for its extension that says what it is of: two letters do in no alphabet.
+func (l *Ledger) spokeOf(name string) bool {
+	return l.Spoke(name) || slices.ContainsFunc(text.NameWords(strings.TrimSuffix(name, path.Ext(name))), func(word string) bool {
+		first, _ := utf8.DecodeRuneInString(word)
+		return (utf8.RuneCountInString(word) >= 3 || unicode.Is(unicode.Han, first)) && l.Spoke(word)
+	})
 }
 
 // newName reports whether a path ends in a name that an agent may make up (R36).
@@ -305,9 +318,9 @@ func newName(q Query, whole, name string, extensions []string) bool {
 
 // listedAs reports whether a path was listed, in whatever letters' case: most file
 // systems of desktops know no difference.
-func (l *Ledger) listedAs(path string) bool {
+func (l *Ledger) listedAs(full string) bool {
 	var one [1]uint32
-	return len(l.store.under(l.digest(foldDomain, text.Fold(path, text.Careless)), &one)) > 0
+	return len(l.store.under(l.digest(foldDomain, text.Fold(full, text.Careless)), &one)) > 0
 }
 
 // device are names that are none of a file's on Windows, whatever their extension.

@@ -43,6 +43,7 @@ type Ledger struct {
 	taints    taints
 	places    *Places              // that this session's own acts lowered
 	made      keys                 // what acts sent (R24)
+	looked    keys                 // those of dirs that Writ alone listed, since the user's latest turn (R36)
 	dirs      entries              // directories whose names are all known, with one fact of each that was listed, plus 1, 0 for one that was made empty (R24, R36)
 	ranks     map[rankKey][]ranked // of the last whole list of each kind (R9)
 	denied    bool                 // a person said no since the user's latest turn
@@ -78,7 +79,7 @@ type Ledger struct {
 // own: it keeps values of two sessions apart and digests unguessable.
 func NewLedger(key [32]byte, caps Caps) *Ledger {
 	l := &Ledger{
-		key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, spent: keys{}, dirs: entries{}, issued: map[uint32]time.Time{},
+		key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, looked: keys{}, spent: keys{}, dirs: entries{}, issued: map[uint32]time.Time{},
 		opened: map[string]bool{}, letIn: keys{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, inside: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{},
 		moments: map[moment][]Quote{}, hours: map[string]uint32{}, begun: map[string][]int{}, zones: map[int]bool{},
 	}

@@ -110,10 +110,18 @@ func (l *Ledger) enumerate(o *Observation, facts []judged) {
 	}
 	add := func(dir string, entry uint32) {
 		k := l.digest(dirDomain, dir)
-		if _, is := l.dirs[k]; !is {
+		_, is := l.dirs[k]
+		if o.Look && is && !l.looked[k] {
+			return // the agent's own list is worth more
+		}
+		if !is {
 			l.store.bytes += 44
 		}
-		l.dirs[k] = entry
+		if l.dirs[k] = entry; o.Look {
+			l.looked.add(k, l)
+		} else {
+			delete(l.looked, k)
+		}
 	}
 	first := l.store.n - uint32(len(facts))
 	for i := range facts {

@@ -120,6 +120,10 @@ func (l *Ledger) CommitTurn(p *PendingTurn) error {
 		clear(l.ranks) // what was the largest may be so no more (R9)
 	}
 	l.since, l.denied, l.ordered = false, false, ""
+	for k := range l.looked { // what he speaks of now is looked at anew
+		delete(l.dirs, k)
+	}
+	clear(l.looked)
 	l.parts = nil
 	for _, said := range p.own.parts {
 		if word := p.own.text[said.at.start:said.at.end]; isName(word) && !strings.Contains(word, "\x00") && !p.own.closes(said.at) {

@@ -219,7 +219,16 @@ func (s *Session) fresh(l *leaf, name string, dir strictjson.Value) bool {
 	}
 	whole, _ := dir.Text()
 	_, listed := s.listed[whole]
-	return listed
+	return listed && (!s.looked[whole] || s.speaksOf(name))
+}
+
+// speaksOf reports whether the user's latest turn has a name, or a word of it of three
+// letters, but for its extension; of a script without an alphabet one letter is a word.
+func (s *Session) speaksOf(name string) bool {
+	return s.speaks(name) || slices.ContainsFunc(text.NameWords(strings.TrimSuffix(name, path.Ext(name))), func(word string) bool {
+		letters := []rune(word)
+		return (len(letters) > 2 || unicode.Is(unicode.Han, letters[0])) && s.speaks(word)
+	})
 }
 
 var variable = text.Pattern(`\{\+?([A-Za-z0-9_.]+)\}`)

@@ -98,6 +98,7 @@ type Session struct {
 	same      map[string][]*place   // by what stands there, in the order of the log
 	lookups   map[string][]*place   // by the name that a member was looked up by
 	held      int                   // how many places there are
+	looked    map[string]bool       // those of listed that Writ alone listed, since the user's latest turn
 	listed    map[string]uint32     // directories that were listed whole, by which evidence; 0 for what was newly made
 	folded    map[string]bool       // paths, in any letters' case
 	secrets   bool                  // one of them is secret (R30)
@@ -108,7 +109,7 @@ type Session struct {
 
 // New returns a session without records. The key is that of its log.
 func New(id string, key [32]byte) *Session {
-	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string]bool{}, letIn: map[guest]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, told: map[string]bool{}, listed: map[string]uint32{}, folded: map[string]bool{}, used: map[uint32]bool{}}
+	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string]bool{}, letIn: map[guest]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, told: map[string]bool{}, looked: map[string]bool{}, listed: map[string]uint32{}, folded: map[string]bool{}, used: map[uint32]bool{}}
 }
 
 // Error says which part of an act's certificate does not hold. It has no value of the
@@ -142,6 +143,12 @@ func (s *Session) Turn(evidence uint32, text string, at time.Time) {
 		return // he goes on with what he said before
 	}
 	s.since, s.denied, s.coined = false, false, ""
+	for dir, alone := range s.looked {
+		if alone {
+			delete(s.listed, dir)
+		}
+	}
+	clear(s.looked)
 	t.parts = t.saidParts()
 	s.turns = append(s.turns, t)
 }

@@ -18,6 +18,9 @@ func (s *Session) verify(c *call) error {
 	if !Accepted(r) || r.Reason != "" || len(r.Failures) > 0 {
 		return wrong(nil, "it was not accepted")
 	}
+	if r.Look {
+		return wrong(nil, "Writ makes no act for itself")
+	}
 	if !c.strict && s.refused(c) {
 		return wrong(nil, "a person said no to it")
 	}

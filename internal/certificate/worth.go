@@ -2,7 +2,6 @@ package certificate
 
 import (
 	"html"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -280,7 +279,11 @@ func (s *Session) label(x *extraction) {
 			p.by, p.in = nil, nil
 		}
 	}
-	maps.Copy(s.listed, listed)
+	for dir, by := range listed {
+		if _, known := s.listed[dir]; !x.Record.Look || !known || s.looked[dir] {
+			s.listed[dir], s.looked[dir] = by, x.Record.Look
+		}
+	}
 	s.places[x.evidence] = x.places
 	for _, p := range x.places {
 		if p.unshown = x.Record.Look; !p.unshown {
