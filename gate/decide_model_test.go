@@ -160,21 +160,21 @@ func (m *model) typed(lit string) bool {
 // any words, which nothing here sets apart, but for a name of a closed collection.
 func (m *model) typedFor(tool, lit, collection string) bool {
 	s, isText := mText(lit)
-	if (tool == "a/put" || tool == "a/make") && collection != "word" && m.small(lit) {
-		return true
-	}
-	return m.typed(lit) && (tool != "b/reply" || isText && strings.ContainsAny(s, "0123456789@/") && !strings.Contains(s, " ") || !isText || collection == "user" && m.called(s))
+	return m.small(tool, lit, collection) || m.typed(lit) && (tool != "b/reply" || isText && strings.ContainsAny(s, "0123456789@/") && !strings.Contains(s, " ") || !isText || collection == "user" && m.called(s))
 }
 
-// small reports whether a turn has a name in small letters that has one capital, at its
-// beginning, and nothing showed it so.
-func (m *model) small(lit string) bool {
-	s, isText := mText(lit)
-	if !isText || s == "" || s[0] < 'A' || s[0] > 'Z' || s[1:] != strings.ToLower(s[1:]) {
+// small reports whether a member that is written to is one whom the user typed in small
+// letters, where nobody was seen who is called so.
+func (m *model) small(tool, lit, collection string) bool {
+	s, _ := mText(lit)
+	words := strings.Split(s, " ")
+	if collection != "user" || tool != "a/put" || m.typed(lit) || slices.ContainsFunc(words, func(w string) bool {
+		return len(w) < 2 || w[0] < 'A' || w[0] > 'Z' || strings.Trim(w[1:], "abcdefghijklmnopqrstuvwxyz") != ""
+	}) {
 		return false
 	}
-	typed := strings.ToLower(lit)
-	return m.typed(typed) && !slices.ContainsFunc(m.facts, func(f mFact) bool { return f.lit == typed })
+	lower := string(strictjson.Quote(strings.ToLower(s)))
+	return m.typed(lower) && !slices.ContainsFunc(m.facts, func(f mFact) bool { return mEqual(f.lit, lower) })
 }
 
 // called reports whether a turn has a name behind a word of letters, and not next to

@@ -20,11 +20,12 @@ func (j *judge) typed(l *leaf) (provenance.Quote, writ.Reason) {
 	name, _ := l.value.Text()
 	c := l.collection()
 	lesser := j.d.Effect&(policy.Transfer|policy.Delete|policy.Auth) == 0 || l.rule != nil && l.rule.Makes
-	return j.typedSo(l, lesser && j.session() != nil && j.closedCollection(c) && !j.session().ledger.LetIn(c, name))
+	return j.typedSo(l, lesser && j.session() != nil && j.closedCollection(c) && !j.session().ledger.LetIn(c, name), true)
 }
 
-// typedSo is typed, and whether a proper name is set apart as one.
-func (j *judge) typedSo(l *leaf, proper bool) (provenance.Quote, writ.Reason) {
+// typedSo is typed, and whether a proper name is set apart as one, and words in small letters
+// may be one: a third party may be called like any word of the user's sentence ("will you").
+func (j *judge) typedSo(l *leaf, proper, small bool) (provenance.Quote, writ.Reason) {
 	s := j.session()
 	if s == nil || j.strict || l.answer || l.lines || s.ledger.Turns() == 0 {
 		return provenance.Quote{}, writ.ProvenanceUnseen
@@ -32,8 +33,16 @@ func (j *judge) typedSo(l *leaf, proper bool) (provenance.Quote, writ.Reason) {
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
 	q.Named, q.Ordered, q.Tag = j.setApart(l, q), j.commands(l), l.role == policy.Content && !l.key
 	q.Proper = proper
-	q.Small = q.Account && !q.Named && !q.Ordered && j.closedCollection(q.Collection) && (l.rule == nil || len(l.rule.Orders) == 0) && (q.Type == provenance.Untyped || q.Type == provenance.Name) && j.d.Effect.Gated() && j.d.Effect&^(policy.Read|policy.Write) == 0
+	q.Small = small && j.small(l, &q)
 	return s.ledger.Typed(q)
+}
+
+// small reports whether a leaf may be typed in small letters: it is a member of a closed
+// collection that something is written to, and the act says nothing of it that counts
+// elsewhere, neither in its result nor as what it makes.
+func (j *judge) small(l *leaf, q *provenance.Query) bool {
+	return q.Account && !q.Named && !q.Ordered && j.closedCollection(q.Collection) && (q.Type == provenance.Untyped || q.Type == provenance.Name) &&
+		(l.rule == nil || len(l.rule.Orders) == 0 && !l.rule.Makes) && j.d.Effect&^policy.Read == policy.Write && j.contract != nil && len(j.contract.Outputs) == 0
 }
 
 // typedAsWords reports whether the user typed a value, and nothing says that he named it.
@@ -111,7 +120,7 @@ func (j *judge) fromParty(l *leaf, q provenance.Query, r writ.Reason) writ.Reaso
 	if r != writ.ProvenanceLabel && r != writ.ProvenanceOpenTarget {
 		return r
 	}
-	typed, not := j.typedSo(l, false)
+	typed, not := j.typedSo(l, false, false)
 	proper := not != "" && j.closedCollection(q.Collection)
 	if proper {
 		p := j.query(l, policy.Source{Kind: policy.FromUser})

@@ -204,7 +204,8 @@ func (s *Session) read(in Call) (*call, error) {
 		if is && !l.key {
 			l.called = c.Policy.Collections[l.collection()].Called[text]
 		}
-		l.lesser = l.names() && !l.key && !l.answer && !l.apart && c.closed(l.collection()) && (l.rule == nil || len(l.rule.Orders) == 0) && (l.typ() == provenance.Untyped || l.typ() == provenance.Name) && c.effect.Gated() && c.effect&^(policy.Read|policy.Write) == 0
+		l.lesser = l.names() && !l.key && !l.answer && !l.apart && c.closed(l.collection()) && (l.typ() == provenance.Untyped || l.typ() == provenance.Name) &&
+			(l.rule == nil || len(l.rule.Orders) == 0 && !l.rule.Makes) && c.effect&^policy.Read == policy.Write && c.contract != nil && len(c.contract.Outputs) == 0
 		l.commands = l.role == policy.Query && c.effect&(policy.Write|policy.Delete|policy.Send|policy.Transfer|policy.Auth) != 0
 		role := l.role.String()
 		if l.key {

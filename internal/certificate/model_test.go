@@ -598,8 +598,8 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 					rules[tool]++
 				} else if tool == "f/new" && t.Rule == "derived:fresh" {
 					rules[tool]++
-				} else if tool == "b/enrol" && t.Rule == "user" {
-					if _, words, _ := w.told.quote(t.Evidence[0]); words == "dora" {
+				} else if tool == "a/put" && t.Rule == "user" {
+					if _, words, _ := w.told.quote(t.Evidence[0]); words == "anna" && strings.Contains(string(call.Arguments.Raw()), `"Anna"`) {
 						rules["in small letters"]++
 					}
 				} else if tool == "b/till" && t.Rule == "user:day" {

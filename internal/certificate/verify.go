@@ -530,6 +530,7 @@ func (s *Session) output(c *call, l *leaf) bool {
 		case l.Rule == "party":
 			// A member of a closed collection may be named as people are.
 			by := *l
+			by.lesser = false
 			if by.proper = p.rule.Collection == l.collection() && c.closed(l.collection()) && (!p.opened || p.allowed()); !s.quoted(&by) {
 				continue
 			}
