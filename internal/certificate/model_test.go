@@ -427,9 +427,12 @@ func (w *world) step(rules map[string]int, first bool) {
 func (w *world) tell(rules map[string]int) {
 	name := w.pick([]string{`"Anna"`, `"Anna"`, `"@Anna"`})
 	for range 1 + w.IntN(4) {
-		switch w.IntN(6) {
+		switch w.IntN(7) {
 		case 0, 1:
 			w.say("tell Anna")
+		case 6:
+			w.say(w.pick([]string{"keep anna", "keep anna", "'anna'", "keep ANNA", "> anna"}))
+			w.call(rules, "a/put", []string{`"user":` + w.pick([]string{`"Anna"`, `"Anna"`, `"anna"`, `"ANNA"`})})
 		case 2:
 			w.asked(rules, "b/enrol", []string{`"user":` + w.pick([]string{`"Anna"`, `"Anna"`, `"@anna"`}), `"at":"x1"`}[:1+w.IntN(2)])
 		case 3:
