@@ -39,6 +39,9 @@ func (j *judge) looks() (out []Call) {
 		return nil
 	}
 	for _, l := range j.leaves {
+		if len(out) == maxLooks {
+			break
+		}
 		if l.failed == "" || l.rule == nil || l.answer || l.key || len(l.rule.Begins) > 0 || !j.closedCollection(l.collection()) ||
 			!slices.ContainsFunc(l.rule.From, func(src policy.Source) bool { return src.Op == policy.FreshName }) {
 			continue
@@ -62,7 +65,7 @@ func (j *judge) looks() (out []Call) {
 			out = append(out, look)
 		}
 	}
-	return out[:min(len(out), maxLooks)]
+	return out
 }
 
 // lister is the plainest read of the call's server that lists a directory of a collection
