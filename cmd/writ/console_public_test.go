@@ -360,6 +360,7 @@ func TestConsolePublicBrowser(t *testing.T) {
 	}
 
 	// The card of a question that he may not answer goes as any other.
+	b.until(`document.querySelector("#stream.follows") !== null`) // the page that came with the answer
 	go func() {
 		answer, err := asksAs(t.Context(), mcp, kim, "doc-7f3a19")
 		came <- fmt.Sprint(answer, err)
