@@ -216,89 +216,181 @@ func (s *Session) creation(c *call, l *leaf, p *place) bool {
 	return s.holding(l.value, l.typ())[0] == p
 }
 
+// A calling is what the user wrote that may name a record: the words of a quote, and what
+// they can name as he wrote them.
+type calling struct {
+	turn       *turn
+	ref        gate.Ref
+	words      string
+	collection string
+	value      strictjson.Value // of the record that is meant
+	closed     bool             // strangers add no member
+	guaranteed bool             // by its own id or by what the server guarantees alone, for it receives something
+	hash       bool             // a # stands before them: what has a name is called so, or not named
+	sent       bool             // a text that was sent has them, and may have become a name
+	plain      bool             // a sentence may have them, and strangers a name
+	free       bool             // the same of a name, in a collection that strangers add to
+	unset      bool             // plain, and nothing sets them apart
+}
+
+// calling returns what a reference quotes as what may name a record; false where it names none.
+func (s *Session) calling(c *call, collection string, of []string, value strictjson.Value, e gate.Ref, guaranteed bool) (*calling, bool) {
+	t, words, ok := s.quote(e)
+	if !ok || collection == "" {
+		return nil, false
+	}
+	n := &calling{turn: t, ref: e, words: words, collection: collection, value: value, closed: c.closed(collection), guaranteed: guaranteed, hash: t.hashed(e), sent: s.told[words]}
+	whole := (n.hash || t.begins(e.Start)) && t.ends(e.End) && !t.over(e.Start, e.End) && !t.cut(e.Start, e.End) && !t.partial(e, of)
+	short := (n.hash || n.closed && t.name(e) && utf8.RuneCountInString(words) == 3) && shortForm().MatchString(words) && !slices.Contains(crowd, strings.ToLower(words))
+	if !whole || !short && !naming(t, words) {
+		return nil, false
+	}
+	if n.hash && (n.sent || strings.ContainsFunc(words, blank) || provenance.Spares(t.own, e.Start-1) || tagless(words) && !t.called(e.Start, true, of)) {
+		return nil, false
+	}
+	n.free = guaranteed && !n.closed && !n.hash && wordy(provenance.Name, strictjson.StringOf(words)) && !t.called(e.Start, false, of)
+	n.plain = guaranteed && wordy(provenance.Untyped, strictjson.StringOf(words))
+	n.unset = n.plain && (n.sent || !n.hash && !(n.closed && (t.name(e) || t.apart(e, of))))
+	return n, true
+}
+
+// member reports whether a place has a member of the collection, and other whether it is
+// another one than is meant.
+func (n *calling) member(p *place) (is, other bool) {
+	is = p.member(n.collection)
+	return is, is && !provenance.Equal(p.typ, n.value, p.value)
+}
+
 // names reports whether a reference quotes what names the one record of a collection
 // that holds a value. What receives something is named by its own id or by what the
 // server guarantees alone; where strangers add no member by words of a sentence too, which
 // the user set apart or wrote as a proper name.
 func (s *Session) names(c *call, collection string, of []string, value strictjson.Value, e gate.Ref, guaranteed bool) bool {
-	t, words, ok := s.quote(e)
+	n, ok := s.calling(c, collection, of, value, e, guaranteed)
 	if !ok {
 		return false
 	}
-	hash := t.hashed(e) // the record is called so, or not named
-	if collection == "" || !hash && !t.begins(e.Start) || !t.ends(e.End) || t.over(e.Start, e.End) || t.cut(e.Start, e.End) || t.partial(e, of) {
-		return false
-	}
-	closed := c.closed(collection)
-	if !naming(t, words) {
-		short := hash || closed && t.name(e) && utf8.RuneCountInString(words) == 3
-		if !short || !shortForm().MatchString(words) || slices.Contains(crowd, strings.ToLower(words)) {
+	named := false
+	for _, way := range []func(*Session, *calling) (named, other bool){(*Session).byBase, (*Session).bySpelling, (*Session).byLookup} {
+		is, other := way(s, n)
+		if other {
 			return false
 		}
+		named = named || is
 	}
-	sent := s.told[words]
-	if hash && (sent || strings.ContainsFunc(words, blank) || provenance.Spares(t.own, e.Start-1) || tagless(words) && !t.called(e.Start, true, of)) {
-		return false
+	return named
+}
+
+// byBase reports whether words name a record as a file's name without its directory does, or
+// another one too.
+func (s *Session) byBase(n *calling) (named, other bool) {
+	if n.hash || !hasBase(n.words) {
+		return false, false
 	}
-	free := guaranteed && !closed && !hash && wordy(provenance.Name, strictjson.StringOf(words)) && !t.called(e.Start, false, of)
-	plain := guaranteed && wordy(provenance.Untyped, strictjson.StringOf(words))
-	any := plain && (sent || !hash && !(closed && (t.name(e) || t.apart(e, of))))
-	found := false
-	mine := func(p *place) bool { return provenance.Equal(p.typ, value, p.value) }
-	if !hash && strings.Contains(strings.Trim(words, "."), ".") {
-		for _, p := range s.same[baseKey(words)] {
-			if p.member(collection) && !mine(p) {
-				return false
-			}
-			found = found || p.member(collection) && p.label >= writ.System && p.listed && !guaranteed
+	for _, p := range s.same[baseKey(n.words)] {
+		is, another := n.member(p)
+		if another {
+			return false, true
 		}
+		named = named || is && p.label >= writ.System && p.listed && !n.guaranteed
 	}
-	places, cased := s.spelling(words), false
-	if k := casedKey(words); k != "" && !hash && len(places) == 0 && len(s.lookups[words]) == 0 && (!strings.Contains(strings.Trim(words, "."), ".") || len(s.same[baseKey(words)]) == 0) {
-		places, cased = s.same[k], true // in other letters, of what nobody is sent
+	return named, false
+}
+
+// hasBase reports whether words may be a file's name with an extension.
+func hasBase(words string) bool { return strings.Contains(strings.Trim(words, "."), ".") }
+
+// spelled are the places where words stand, or where they do in no record, of what stands there in
+// other letters: cased, by which nobody is sent anything.
+func (s *Session) spelled(n *calling) (places []*place, cased bool) {
+	if places = s.spelling(n.words); len(places) > 0 || n.hash || len(s.lookups[n.words]) > 0 || hasBase(n.words) && len(s.same[baseKey(n.words)]) > 0 {
+		return places, false
 	}
-	if cased && guaranteed {
-		return false
+	if k := casedKey(n.words); k != "" {
+		return s.same[k], true
+	}
+	return nil, false
+}
+
+// bySpelling reports whether words stand in the record that is meant, or in another's too.
+func (s *Session) bySpelling(n *calling) (named, other bool) {
+	places, cased := s.spelled(n)
+	if cased && n.guaranteed {
+		return false, true
 	}
 	for _, p := range places {
-		if p.member(collection) && !mine(p) {
-			return false
+		id, another := n.member(p)
+		depth, in := p.record()
+		var r members
+		if in && !another {
+			r, another = s.recordOf(n, p, depth)
 		}
-		n, ok := p.record()
-		if !ok {
-			found = found || cased && p.member(collection) && p.label >= writ.System && (p.listed || closed)
+		switch {
+		case another:
+			return false, true
+		case !in:
+			named = named || cased && id && p.label >= writ.System && (p.listed || n.closed)
+		default:
+			worth := id && !(n.guaranteed && p.opened && wordy(p.typ, strictjson.StringOf(n.words))) ||
+				(p.collection() == "" || p.isName()) && p.label >= n.least(p, r.chosen) && (r.complete || s.searchedFor(p, n.turn, n.ref))
+			named = named || r.holds && worth && (r.complete || !cased || id && n.closed) && p.direct(depth) && (!n.hash || p.isName())
+		}
+	}
+	return named, false
+}
+
+// isName reports whether the operator says of a place that its record is called so.
+func (p *place) isName() bool { return p.rule != nil && p.rule.Names }
+
+// least is the label that a field needs for words in it to name its record; one that
+// no result has, where these name none.
+func (n *calling) least(p *place, chosen bool) writ.Label {
+	switch {
+	case !n.guaranteed:
+		return writ.External
+	case n.unset, n.plain && (chosen || !p.isName()), n.free && p.isName():
+		return writ.Operator
+	}
+	return writ.System
+}
+
+// members is what is known of the members of a collection in one record, of which the server
+// guarantees.
+type members struct {
+	holds    bool // one is there
+	complete bool // in a whole list
+	chosen   bool // perhaps out of an open collection
+}
+
+// recordOf returns what the record around a place holds of what is meant, or that it holds another.
+func (s *Session) recordOf(n *calling, p *place, depth int) (r members, other bool) {
+	for _, g := range s.places[p.evidence] {
+		m, in := g.record()
+		if !in || m != depth || !within(g, p, depth) {
 			continue
 		}
-		holds, complete, chosen := false, false, false
-		for _, g := range s.places[p.evidence] {
-			m, in := g.record()
-			if !in || m != n || !within(g, p, n) || !g.member(collection) {
-				continue
-			}
-			if !mine(g) {
-				return false
-			}
-			holds = holds || g.label >= writ.System
-			complete = complete || g.label >= writ.System && g.listed
-			chosen = chosen || g.label >= writ.System && g.opened
+		is, another := n.member(g)
+		if another {
+			return members{}, true
 		}
-		id := p.member(collection)
-		least := writ.External
-		if guaranteed {
-			if least = writ.System; any || plain && (chosen || p.rule == nil || !p.rule.Names) || free && p.rule != nil && p.rule.Names {
-				least = writ.Operator // which no result has
-			}
-		}
-		worth := id && !(guaranteed && p.opened && wordy(p.typ, strictjson.StringOf(words))) || (p.collection() == "" || p.rule != nil && p.rule.Names) && p.label >= least && (complete || s.searchedFor(p, t, e))
-		found = found || holds && worth && (complete || !cased || id && closed) && p.direct(n) && (!hash || p.rule != nil && p.rule.Names)
+		is = is && g.label >= writ.System
+		r.holds = r.holds || is
+		r.complete = r.complete || is && g.listed
+		r.chosen = r.chosen || is && g.opened
 	}
-	for _, p := range s.lookups[words] {
-		if p.member(collection) && !mine(p) {
-			return false
+	return r, false
+}
+
+// byLookup reports whether the server gave the member that is meant for exactly these words, or another too.
+func (s *Session) byLookup(n *calling) (named, other bool) {
+	for _, p := range s.lookups[n.words] {
+		is, another := n.member(p)
+		if another {
+			return false, true
 		}
-		found = found || !hash && p.member(collection) && p.label >= writ.System && !sent && !any && !free && !(plain && p.opened)
+		named = named || !n.hash && is && p.label >= writ.System && !n.sent && !n.unset && !n.free && !(n.plain && p.opened)
 	}
-	return found
+	return named, false
 }
 
 // hashed reports whether a # stands before what a reference quotes.
