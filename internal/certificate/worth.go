@@ -129,87 +129,108 @@ func unescaped(s string) string {
 // send takes note of what a call sends: from now on it lowers what comes back. What goes to
 // the governed memory reaches no server.
 func (s *Session) send(c *call) {
-	act := c.effect.Gated()
+	act, args := c.effect.Gated(), c.arguments()
 	s.calls[c.Number] = c
 	if act {
-		for _, l := range c.leaves {
-			if l.makes(c) && l.rule.In != nil {
-				s.coined, _ = l.value.Text()
-			}
-		}
-		s.since = true
-		s.acts++
-		s.spend(c)
+		s.act(c, args)
 	}
 	c.acts = s.acts
 	if path, ok := c.Policy.Goes(c.server, c.tool); ok {
 		at := visit{c.server, c.tool, c.goesTo(path)}
 		s.went = append(slices.DeleteFunc(s.went, func(v visit) bool { return v == at }), at)
 	}
+	for _, a := range args {
+		if !c.governed && a.label < writ.System {
+			s.lower(a, act)
+		}
+	}
+	s.used[c.answer] = c.answer > 0
+}
+
+// act takes note of what an act changes: what it sent and spent, of what it may have filled, and
+// whom it may have let in.
+func (s *Session) act(c *call, args []argument) {
+	s.since = true
+	s.acts++
+	s.spend(c)
+	if !c.governed {
+		s.assembled(args)
+	}
+	for _, a := range args {
+		s.made[string(a.typ)+"\x00"+string(a.value.Literal())] = made{a.typ, a.value}
+		if text, ok := a.value.Text(); ok {
+			s.told[text] = true
+		}
+	}
+	for _, l := range c.leaves {
+		if l.makes(c) && l.rule.In != nil {
+			s.coined, _ = l.value.Text()
+		}
+		if !l.names() {
+			continue
+		}
+		if dir, _, why := provenance.Canonical(provenance.Path, l.value); l.plain() && why == "" {
+			delete(s.listed, dir) // something may be there now that was not
+		}
+		if l.open && c.contract != nil {
+			s.letsIn(c)
+		}
+	}
+}
+
+// letsIn takes note of the collections that an act added to which names something of an open one.
+func (s *Session) letsIn(c *call) {
+	for _, o := range c.contract.Outputs {
+		if o.Collection != "" {
+			s.opened[o.Collection] = true
+			s.letIn[guest{o.Collection, ""}] = true
+		}
+	}
+	for _, l := range c.leaves {
+		if l.makes(c) {
+			s.opened[l.collection()] = true
+			name, _ := l.value.Text()
+			s.letIn[guest{l.collection(), bare(name)}] = true
+		}
+	}
+}
+
+// assembled takes note of the short values of an act that stand side by side: of themselves
+// they lower nothing, and together they may be a text that comes back.
+func (s *Session) assembled(args []argument) {
 	run, low := "", writ.Operator
-	flush := func() {
+	for _, a := range append(args, argument{}) { // the last one has no text, and ends what stands before it
+		if plain := readings(provenance.Untyped, a.value); a.label < writ.System && !a.narrow && len(plain) > 0 && utf8.RuneCountInString(plain[0]) < part {
+			run += plain[0]
+			low = min(low, a.label)
+			continue
+		}
 		if utf8.RuneCountInString(run) >= part {
 			s.within[sent{run, low, true}] = true
 		}
 		run, low = "", writ.Operator
 	}
-	for _, a := range c.arguments() {
-		texts := readings(a.typ, a.value)
-		if act {
-			s.made[string(a.typ)+"\x00"+string(a.value.Literal())] = made{a.typ, a.value}
-			if text, ok := a.value.Text(); ok {
-				s.told[text] = true
-			}
-			if plain := readings(provenance.Untyped, a.value); !c.governed && a.label < writ.System && !a.narrow && len(plain) > 0 && utf8.RuneCountInString(plain[0]) < part {
-				run += plain[0]
-				low = min(low, a.label)
-			} else {
-				flush()
-			}
+}
+
+// lower takes note of one value that a server gets, by which what comes back is worth no more.
+func (s *Session) lower(a argument, act bool) {
+	if name, ok := a.value.Text(); ok && act && !a.names {
+		s.letIn[guest{"", bare(name)}] = true
+	}
+	s.acted = s.acted || act
+	for _, t := range readings(a.typ, a.value) {
+		long := utf8.RuneCountInString(t) >= part
+		if old, ok := s.texts[t]; (!a.narrow || long) && (!ok || a.label < old) {
+			s.texts[t] = a.label
 		}
-		if c.governed || a.label >= writ.System {
-			continue
-		}
-		if name, ok := a.value.Text(); ok && act && !a.names {
-			s.letIn[guest{"", bare(name)}] = true
-		}
-		s.acted = s.acted || act
-		for _, t := range texts {
-			long := utf8.RuneCountInString(t) >= part
-			if old, ok := s.texts[t]; (!a.narrow || long) && (!ok || a.label < old) {
-				s.texts[t] = a.label
-			}
-			switch {
-			case a.narrow || !long:
-			case act:
-				s.within[sent{t, a.label, false}] = true
-			case !s.requested[t] && !a.vague():
-				s.requested[t] = true
-			}
+		switch {
+		case a.narrow || !long:
+		case act:
+			s.within[sent{t, a.label, false}] = true
+		case !s.requested[t] && !a.vague():
+			s.requested[t] = true
 		}
 	}
-	flush()
-	for _, l := range c.leaves {
-		if dir, _, why := provenance.Canonical(provenance.Path, l.value); act && l.names() && l.plain() && why == "" {
-			delete(s.listed, dir) // something may be there now that was not
-		}
-		if act && l.open && l.names() && c.contract != nil {
-			for _, o := range c.contract.Outputs {
-				if o.Collection != "" {
-					s.opened[o.Collection] = true
-					s.letIn[guest{o.Collection, ""}] = true
-				}
-			}
-			for _, m := range c.leaves {
-				if m.makes(c) {
-					s.opened[m.collection()] = true
-					name, _ := m.value.Text()
-					s.letIn[guest{m.collection(), bare(name)}] = true
-				}
-			}
-		}
-	}
-	s.used[c.answer] = c.answer > 0
 }
 
 // label finds what the values of a result are worth, and adds them.
@@ -219,57 +240,24 @@ func (s *Session) label(x *extraction) {
 	listed := map[string]uint32{}
 	s.held += len(x.places)
 	for _, p := range x.places {
-		p.texts = readings(p.typ, p.value)
-		p.label = writ.External
-		if p.rule != nil {
-			p.label = p.rule.Label
-		}
-		p.lowered = x.places38 || s.acted
-		most, echo := s.reflection(p)
-		p.echoed = echo || said(args, p)
-		if p.rule != nil {
-			if p.rule.Authoritative && p.rule.HasJoin && !act && x.acts == s.acts {
+		most := s.received(x, p, args)
+		if p.rule != nil && p.rule.Authoritative && !act {
+			if p.rule.HasJoin && x.acts == s.acts {
 				if dir, ok := x.whole(p); ok {
 					listed[dir] = x.evidence
 				}
 			}
-			p.listed = p.rule.Authoritative && !act && !x.asked()
-			p.late, p.acts = s.since || x.acts != s.acts, s.acts
-			p.day, p.found = x.searched(p)
-			p.opened = s.opened[p.rule.Collection] && !s.member(p, func(q *place) bool { return !q.opened })
+			continue
 		}
 		handle := p.rule != nil && p.rule.Collection != ""
 		switch {
-		case p.rule != nil && p.rule.Authoritative && !act:
-			continue
 		case act && handle:
-			most = min(s.inside(p), repeats(s, args, p))
-			for i, l := range x.leaves {
-				if l.names() || l.role == policy.Amount || l.role == policy.SecretRole {
-					most = min(most, args[i].label)
-				}
-			}
+			most = x.named(p, args, min(s.inside(p), repeats(s, args, p)), listed)
 		case act:
 			p.reflected = min(most, lowest(args)) < writ.External
 			most = writ.External
 		default:
-			most = min(most, repeats(s, args, p), narrowed(args, p))
-			asked, whole := s.askedFor(p)
-			p.given = most >= writ.System && !whole && !p.echoed && !holdsAsked(args, p) && !pointed(args)
-			most = min(most, lowest(args))
-			p.clear = most >= writ.System && !asked && !p.echoed
-		}
-		if act && handle && p.rule.Creates {
-			fresh := p.typ == provenance.Path && slices.ContainsFunc(args, func(a argument) bool {
-				return a.fresh && provenance.Equal(provenance.Path, a.value, p.value)
-			})
-			p.invented = fresh || p.argued() && most < writ.System
-			if p.in != nil && most >= writ.System {
-				most = writ.Model // whoever named it
-			}
-			if text, _ := p.value.Text(); p.typ == provenance.Path && (fresh || p.argued()) && x.namesOne() {
-				listed[path.Clean(text)] = 0
-			}
+			most = s.shown(p, args, most)
 		}
 		if most < p.label {
 			p.label = most
@@ -286,19 +274,79 @@ func (s *Session) label(x *extraction) {
 	}
 	s.places[x.evidence] = x.places
 	for _, p := range x.places {
-		if p.unshown = x.Record.Look; !p.unshown {
-			for _, k := range p.keys() {
-				s.same[k] = append(s.same[k], p)
-			}
-			if name := x.lookedUp(p); name != "" {
-				s.lookups[name] = append(s.lookups[name], p)
-			}
-		}
-		if full, _, why := provenance.Canonical(provenance.Path, p.value); p.typ == provenance.Path && why == "" {
-			s.folded[fold(full)] = true
-		}
-		s.secrets = s.secrets || p.rule != nil && p.rule.Secret
+		s.find(x, p)
 	}
+}
+
+// received takes note of what the contract says of a value and of how it came, and returns the
+// most that it is worth after what was sent.
+func (s *Session) received(x *extraction, p *place, args []argument) (most writ.Label) {
+	p.texts = readings(p.typ, p.value)
+	p.label = writ.External
+	if p.rule != nil {
+		p.label = p.rule.Label
+	}
+	p.lowered = x.places38 || s.acted
+	most, echo := s.reflection(p)
+	if p.echoed = echo || said(args, p); p.rule == nil {
+		return most
+	}
+	p.listed = p.rule.Authoritative && !x.effect.Gated() && !x.asked()
+	p.late, p.acts = s.since || x.acts != s.acts, s.acts
+	p.day, p.found = x.searched(p)
+	p.opened = s.opened[p.rule.Collection] && !s.member(p, func(q *place) bool { return !q.opened })
+	return most
+}
+
+// shown returns the most that a value is worth which a read shows: it may be what the read was
+// asked with.
+func (s *Session) shown(p *place, args []argument, most writ.Label) writ.Label {
+	most = min(most, repeats(s, args, p), narrowed(args, p))
+	asked, whole := s.askedFor(p)
+	p.given = most >= writ.System && !whole && !p.echoed && !holdsAsked(args, p) && !pointed(args)
+	most = min(most, lowest(args))
+	p.clear = most >= writ.System && !asked && !p.echoed
+	return most
+}
+
+// named returns the most that a name is worth which the answer to an act has: what it newly made by
+// a name of the agent's is whoever's the name was, and may be written to again.
+func (x *extraction) named(p *place, args []argument, most writ.Label, listed map[string]uint32) writ.Label {
+	for i, l := range x.leaves {
+		if l.names() || l.role == policy.Amount || l.role == policy.SecretRole {
+			most = min(most, args[i].label)
+		}
+	}
+	if !p.rule.Creates {
+		return most
+	}
+	fresh := p.typ == provenance.Path && slices.ContainsFunc(args, func(a argument) bool {
+		return a.fresh && provenance.Equal(provenance.Path, a.value, p.value)
+	})
+	p.invented = fresh || p.argued() && most < writ.System
+	if text, _ := p.value.Text(); p.typ == provenance.Path && (fresh || p.argued()) && x.namesOne() {
+		listed[path.Clean(text)] = 0
+	}
+	if p.in != nil && most >= writ.System {
+		return writ.Model // whoever named it
+	}
+	return most
+}
+
+// find adds a value to what is looked up by its texts.
+func (s *Session) find(x *extraction, p *place) {
+	if p.unshown = x.Record.Look; !p.unshown {
+		for _, k := range p.keys() {
+			s.same[k] = append(s.same[k], p)
+		}
+		if name := x.lookedUp(p); name != "" {
+			s.lookups[name] = append(s.lookups[name], p)
+		}
+	}
+	if full, _, why := provenance.Canonical(provenance.Path, p.value); p.typ == provenance.Path && why == "" {
+		s.folded[fold(full)] = true
+	}
+	s.secrets = s.secrets || p.rule != nil && p.rule.Secret
 }
 
 // namesOne reports whether a call says one thing that it is about: what it newly made is
