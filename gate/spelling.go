@@ -2,6 +2,7 @@ package gate
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,9 +20,9 @@ const (
 
 var (
 	scheme = text.Pattern(`^[A-Za-z][A-Za-z0-9+.-]+:`)
-	// web begins a URL of another machine, which is no file's unless ".." takes
+	// address begins a URL of another machine, which is no file's unless ".." takes
 	// the host and the scheme off: with both slashes and a host.
-	web        = text.Pattern(`^(?i:https?|wss?):[/\\]{2}[^/\\?#]`)
+	address    = text.Pattern(`^(?i:https?|wss?):[/\\]{2}[^/\\?#]`)
 	device     = text.Pattern(`^//[?.]/((?i)unc/)?`)
 	share      = text.Pattern(`^//[^/]+/([A-Za-z])\$(?:/|$)`) // //host/c$/x
 	driveRoot  = text.Pattern(`^/([A-Za-z])[:|]?(?:/|$)`)     // /C:/x, /c|/x and /c/x
@@ -77,56 +78,76 @@ func Paths(text string) (out []string, all bool) {
 			}
 			add(strings.Join(names, "/"))
 		}
-		if m := scheme().FindString(s); m != "" {
-			rest := strings.ReplaceAll(s[len(m):], `\`, "/")
-			if at := strings.IndexAny(rest, "?#"); at >= 0 {
-				add(m + rest[:at])
-			}
-			if web().MatchString(s) {
-				continue
-			}
-			if host, ok := strings.CutPrefix(rest, "//"); ok {
-				rest = host[strings.IndexByte(host+"/", '/'):]
-				add(host) // where no host is read
-			}
-			add(rest)
-		}
-		if m := device().FindStringSubmatch(s); m != nil {
-			if rest := s[len(m[0]):]; m[1] != "" {
-				add("//" + rest)
-			} else {
-				add(rest)
-			}
-		} else if rest, ok := strings.CutPrefix(s, "//"); ok {
-			add("/" + strings.TrimLeft(rest, "/"))
-			for range 2 { // a host, and a share
-				if _, rest, ok = strings.Cut(rest, "/"); ok {
-					add("/" + rest)
-				}
-			}
-		}
-		if m := share().FindStringSubmatch(s); m != nil {
-			add(m[1] + ":/" + s[len(m[0]):])
-		}
-		if m := driveRoot().FindStringSubmatch(s); m != nil { // several slashes are one by now
-			add(m[1] + ":/" + s[len(m[0]):])
-		}
-		if driveWhere().MatchString(s) {
-			add(s[2:])
-		}
-		if at := homeDrive().FindStringIndex(s); at != nil {
-			add("~" + s[at[1]:])
-		}
-		if m := variableIn(s); m != nil {
-			name := m[1] + m[2] + m[3]
-			if slices.Contains(homes, strings.ToUpper(name)) {
-				add("~/" + s[len(m[0]):])
-			} else {
-				add("$" + name + "/" + s[len(m[0]):])
-			}
+		if !ofURL(s, add) {
+			ofWindows(s, add)
+			ofVariable(s, add)
 		}
 	}
 	return out, all
+}
+
+// ofURL takes a scheme and a host off, and reports whether it is an address of another machine.
+func ofURL(s string, add func(string)) (web bool) {
+	m := scheme().FindString(s)
+	if m == "" {
+		return false
+	}
+	rest := strings.ReplaceAll(s[len(m):], `\`, "/")
+	if at := strings.IndexAny(rest, "?#"); at >= 0 {
+		add(m + rest[:at])
+	}
+	if address().MatchString(s) {
+		return true
+	}
+	if host, ok := strings.CutPrefix(rest, "//"); ok {
+		rest = host[strings.IndexByte(host+"/", '/'):]
+		add(host) // where no host is read
+	}
+	add(rest)
+	return false
+}
+
+// ofWindows takes off what paths begin with there, and writes a drive as "C:/".
+func ofWindows(s string, add func(string)) {
+	if m := device().FindStringSubmatch(s); m != nil {
+		if rest := s[len(m[0]):]; m[1] != "" {
+			add("//" + rest)
+		} else {
+			add(rest)
+		}
+	} else if rest, ok := strings.CutPrefix(s, "//"); ok {
+		add("/" + strings.TrimLeft(rest, "/"))
+		for range 2 { // a host, and a share
+			if _, rest, ok = strings.Cut(rest, "/"); ok {
+				add("/" + rest)
+			}
+		}
+	}
+	for _, drive := range []func() *regexp.Regexp{share, driveRoot} { // several slashes are one by now
+		if m := drive().FindStringSubmatch(s); m != nil {
+			add(m[1] + ":/" + s[len(m[0]):])
+		}
+	}
+	if driveWhere().MatchString(s) {
+		add(s[2:])
+	}
+}
+
+// ofVariable writes a variable as "$NAME/", and one that holds a home directory as "~/".
+func ofVariable(s string, add func(string)) {
+	if at := homeDrive().FindStringIndex(s); at != nil {
+		add("~" + s[at[1]:])
+	}
+	m := variableIn(s)
+	if m == nil {
+		return
+	}
+	name := m[1] + m[2] + m[3]
+	if slices.Contains(homes, strings.ToUpper(name)) {
+		add("~/" + s[len(m[0]):])
+	} else {
+		add("$" + name + "/" + s[len(m[0]):])
+	}
 }
 
 // elsewhere reports whether a path begins in a home, a variable or a drive.
@@ -211,7 +232,7 @@ func spell(s string) spelled {
 			}
 		}
 	}
-	p.foreign = !p.abs && strings.HasSuffix(first, ":") && (web().MatchString(s) || len(first) == 2)
+	p.foreign = !p.abs && strings.HasSuffix(first, ":") && (address().MatchString(s) || len(first) == 2)
 	return p
 }
 
