@@ -54,9 +54,24 @@ func (j *judge) own() {
 	if !all.of(j.in) {
 		all = OwnPlacesOf(j.in.OwnPaths, j.in.Programs, j.in.Bases)
 	}
-	written := j.d.Effect&(policy.Write|policy.Delete) != 0
-	var paths []named
 	hits := map[*leaf]bool{}
+	if paths := j.meant(all, hits); len(paths) > 0 {
+		j.touch(paths, all.forCall(), hits)
+	}
+	for _, l := range j.leaves {
+		if hits[l] {
+			j.direct = append(j.direct, writ.Failure{Pointer: l.pointer, Reason: writ.DirectOwnState,
+				Need: "`" + shown(l.pointer) + "` " + needs[writ.DirectOwnState]})
+		}
+	}
+	for _, at := range j.in.Unresolved {
+		j.unresolved(at)
+	}
+}
+
+// meant returns the paths that the call may mean, of those that have a name of Writ's own
+// in them, and notes which arguments are an address of its own.
+func (j *judge) meant(all *OwnPlaces, hits map[*leaf]bool) (paths []named) {
 	work := 0
 	for _, l := range j.leaves {
 		if !l.maybePath() && len(j.in.Resolved[l.pointer]) == 0 {
@@ -81,10 +96,11 @@ func (j *judge) own() {
 			}
 		}
 	}
-	var places []place
-	if len(paths) > 0 {
-		places = all.forCall()
-	}
+	return paths
+}
+
+// touch notes which arguments reach one of the places.
+func (j *judge) touch(paths []named, places []place, hits map[*leaf]bool) {
 	// What a call names may be joined by the server: {"dir": …, "name": …}.
 	for more, round := true, 0; more && round < maxJoins; round++ {
 		more = false
@@ -94,23 +110,13 @@ func (j *judge) own() {
 			}
 		}
 	}
+	written := j.d.Effect&(policy.Write|policy.Delete) != 0
 	for _, p := range paths {
 		// A declared target that is written to is a place, not what is taken away.
 		above := j.d.Effect&(policy.Delete|policy.Send|policy.Egress|policy.Transfer) != 0 || j.d.Effect&policy.Write != 0 && (p.leaf.rule == nil || p.leaf.role == policy.Selector)
-		for i := range places {
-			if o := &places[i]; !hits[p.leaf] && (written || !o.program) && o.touched(p, above, j.in.Bases == nil || j.in.Elsewhere) {
-				hits[p.leaf] = true
-			}
-		}
-	}
-	for _, l := range j.leaves {
-		if hits[l] {
-			j.direct = append(j.direct, writ.Failure{Pointer: l.pointer, Reason: writ.DirectOwnState,
-				Need: "`" + shown(l.pointer) + "` " + needs[writ.DirectOwnState]})
-		}
-	}
-	for _, at := range j.in.Unresolved {
-		j.unresolved(at)
+		hits[p.leaf] = hits[p.leaf] || slices.ContainsFunc(places, func(o place) bool {
+			return (written || !o.program) && o.touched(p, above, j.in.Bases == nil || j.in.Elsewhere)
+		})
 	}
 }
 
