@@ -130,54 +130,97 @@ func (c *judgedCall) decide(ctx context.Context, call gate.Call) (allowed bool, 
 // judge has the gate decide on what the session's evidence is now, and puts the
 // decision in the session's queue. halted is set where its calls have ended.
 func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err error) {
-	g := c.g
-	if c.s, err = g.sessions.of(c.r); err != nil {
-		return d, err
+	for {
+		var first *before
+		if d, first, err = c.judgeNow(ctx, call); err != nil {
+			if c.s != nil {
+				c.halted = c.s.whyHalted()
+			}
+			if c.halted != nil {
+				return d, nil
+			}
+			return d, err
+		}
+		if again, err := c.prepare(ctx, first); err != nil {
+			return d, err
+		} else if !again {
+			break
+		}
 	}
-	in := gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: c.rs.fleet.ownPaths, Asked: c.asked, Look: c.look}
+	if d.Allowed() && c.g.approvals.queue != nil {
+		c.g.approvals.queue.Passed(c.asking())
+	}
+	if d.Keeps() { // where it goes is on record before it is sent
+		d.own, err = c.g.lower(c.s, &d)
+	}
+	return d, err
+}
+
+// before is what is done before a call is refused, which is then judged again.
+type before struct {
+	in    gate.Input
+	looks []gate.Call // are made for it
+	moved bool        // another process moved the session on
+	ask   *gate.Ask   // is put to a person
+}
+
+// prepare does it, and reports whether there was anything.
+func (c *judgedCall) prepare(ctx context.Context, first *before) (again bool, err error) {
+	switch {
+	case first.looks != nil:
+		c.looked = true
+		c.lookAt(ctx, first.looks)
+	case first.moved && c.moved < maxPuts:
+		c.moved++
+	case first.ask != nil:
+		if err := c.putTo(ctx, first.in, first.ask); err != nil {
+			return false, err
+		}
+		if c.put = first.ask.Question; c.asked == gate.NotAsked && c.g.approvals.queue.Allowed(c.s.id, c.put) {
+			c.put = "" // that yes is for one call: where the same one took it, this one has a question of its own
+		}
+		c.puts++
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// judgeNow has the gate decide, and puts the decision in the queue unless something is to
+// be done before.
+func (c *judgedCall) judgeNow(ctx context.Context, call gate.Call) (d decision, first *before, err error) {
+	g := c.g
+	first = &before{}
+	if c.s, err = g.sessions.of(c.r); err != nil {
+		return d, first, err
+	}
+	in := &first.in
+	*in = gate.Input{Policy: c.rs.policy, Catalogue: c.rs.catalogue, Call: call, Shadow: g.shadow, OwnPaths: c.rs.fleet.ownPaths, Asked: c.asked, Look: c.look}
 	looking := ctx
 	if c.puts > 0 && ctx.Err() != nil { // who waited for a person left: what is put on record is why, and not that nobody looked
 		var cancel context.CancelFunc
 		looking, cancel = context.WithTimeout(context.WithoutCancel(ctx), appendTimeout)
 		defer cancel()
 	}
-	g.locate(looking, c.rs.fleet, &in, c.host)
+	g.locate(looking, c.rs.fleet, in, c.host)
 	s := c.s
-	var ask *gate.Ask
-	var looks []gate.Call
-	moved := false
 	err = g.sessions.with(s, func() error {
-		if s.closed || s.halted != nil {
-			return errNotRecorded
-		}
-		now := g.sessions.now()
-		conversation := ""
-		if c.host == nil {
-			s.called = true
-		} else {
-			s.told, conversation = true, c.host.Conversation
-		}
-		if _, err := g.sessions.lapse(s, now, conversation); err != nil {
+		if err := c.enter(in); err != nil {
 			return err
 		}
-		s.active = now
-		in.Session, in.Time = s.evidence, now
-		if g.approvals.queue != nil {
-			c.since = g.approvals.queue.Now()
-		}
-		d = decision{Decision: decide(in), at: now, anonymous: s.evidence == nil, generation: s.generation, continues: c.continues}
-		if looks = d.Looks(); len(looks) > 0 && !c.looked && c.run == nil && c.rs.fleet.servers[call.Server] != nil {
+		d = decision{Decision: decide(*in), at: in.Time, anonymous: s.evidence == nil, generation: s.generation, continues: c.continues}
+		if looks := d.Looks(); len(looks) > 0 && !c.looked && c.run == nil && c.rs.fleet.servers[call.Server] != nil {
+			first.looks = looks
 			return nil
 		}
-		looks = nil
-		if ask = d.Ask(); ask != nil && ask.Question != c.put && c.puts < maxPuts && c.asks() {
+		if ask := d.Ask(); ask != nil && ask.Question != c.put && c.puts < maxPuts && c.asks() {
 			// It is put to a person first, about what there is: an append would notice that
 			// another process moved the session on, a question does not.
-			moved, err = g.sessions.moved(ctx, s)
+			first.ask = ask
+			first.moved, err = g.sessions.moved(ctx, s)
 			return err
 		}
-		ask = nil
-		d.record, err = g.sessions.writeDecision(s, c.rs, &in, &d)
+		d.record, err = g.sessions.writeDecision(s, c.rs, in, &d)
 		if err == nil && s.evidence != nil {
 			s.evidence.Decided(&d.Decision)
 			if d.Allowed() && d.Effect.Gated() {
@@ -186,38 +229,31 @@ func (c *judgedCall) judge(ctx context.Context, call gate.Call) (d decision, err
 		}
 		return err
 	})
-	if err != nil {
-		if c.halted = s.whyHalted(); c.halted != nil {
-			return d, nil
-		}
-		return d, err
+	return d, first, err
+}
+
+// enter takes note that the session is called, and completes what the gate is told. Its lock is held.
+func (c *judgedCall) enter(in *gate.Input) error {
+	s, g := c.s, c.g
+	if s.closed || s.halted != nil {
+		return errNotRecorded
 	}
-	if looks != nil {
-		c.looked = true
-		c.lookAt(ctx, looks)
-		return c.judge(ctx, call)
+	now := g.sessions.now()
+	conversation := ""
+	if c.host == nil {
+		s.called = true
+	} else {
+		s.told, conversation = true, c.host.Conversation
 	}
-	if moved && c.moved < maxPuts {
-		c.moved++
-		return c.judge(ctx, call)
+	if _, err := g.sessions.lapse(s, now, conversation); err != nil {
+		return err
 	}
-	if ask != nil {
-		if err = c.putTo(ctx, in, ask); err != nil {
-			return d, err
-		}
-		if c.put = ask.Question; c.asked == gate.NotAsked && g.approvals.queue.Allowed(s.id, c.put) {
-			c.put = "" // that yes is for one call: where the same one took it, this one has a question of its own
-		}
-		c.puts++
-		return c.judge(ctx, call)
+	s.active = now
+	in.Session, in.Time = s.evidence, now
+	if g.approvals.queue != nil {
+		c.since = g.approvals.queue.Now()
 	}
-	if d.Allowed() && g.approvals.queue != nil {
-		g.approvals.queue.Passed(c.asking())
-	}
-	if d.Keeps() { // where it goes is on record before it is sent
-		d.own, err = g.lower(s, &d)
-	}
-	return d, err
+	return nil
 }
 
 // lookAt makes reads for the call, each through the door as the client's own are, and shows

@@ -130,7 +130,6 @@ func (r *Retainer) apply(ctx context.Context, now time.Time, s *Retained) error 
 	if err != nil || len(due) == 0 {
 		return err
 	}
-	age := time.Duration(r.rule.Days) * 24 * time.Hour
 	var whole []Ended // those with values that stand in no archive yet
 	for _, e := range due {
 		if r.rule.Archive != "" && !e.Redacted {
@@ -158,10 +157,19 @@ func (r *Retainer) apply(ctx context.Context, now time.Time, s *Retained) error 
 	if len(whole) == 0 {
 		return nil
 	}
+	age := time.Duration(r.rule.Days) * 24 * time.Hour
 	if at := whole[0].Last.Add(age).AddDate(0, 0, r.rule.SegmentDays); now.Before(at) {
 		s.Next, s.Due = at, len(whole)
 		return nil
 	}
+	if err := r.makeRoom(); err != nil {
+		return err
+	}
+	return r.archiveAll(ctx, whole, now, s)
+}
+
+// makeRoom makes the directory of the archives, which is this account's alone.
+func (r *Retainer) makeRoom() error {
 	if err := os.MkdirAll(r.rule.Archive, 0o700); err != nil {
 		return errors.New("the directory of the archives cannot be made")
 	}
@@ -171,7 +179,13 @@ func (r *Retainer) apply(ctx context.Context, now time.Time, s *Retained) error 
 		}
 		return fmt.Errorf("the directory of the archives: %w", err)
 	}
-	private.Sweep(r.rule.Archive, time.Hour)                     // a run that was killed left it
+	private.Sweep(r.rule.Archive, time.Hour) // a run that was killed left it
+	return nil
+}
+
+// archiveAll archives sessions in segments, and takes out of the log what an archive has. One that
+// does not verify is left out of its segment, and held.
+func (r *Retainer) archiveAll(ctx context.Context, whole []Ended, now time.Time, s *Retained) error {
 	for single := 0; len(whole) > 0; single = max(single-1, 0) { // so many of the next go by themselves
 		if err := ctx.Err(); err != nil {
 			return err
