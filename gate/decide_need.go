@@ -281,81 +281,83 @@ func (j *judge) typedLast(l *leaf) bool {
 	return why == ""
 }
 
+// A supplier is a tool with what of its outputs could vouch for a leaf.
+type supplier struct{ server, tool, what string }
+
+// suppliersFound are those that the policy has and that are listed now, by what speaks against them.
+type suppliersFound struct{ free, called, asked, echoed []supplier }
+
 // suppliers names the tools whose outputs could vouch for a leaf, by the policy and by
 // what is listed now. An act, and who has to be asked with a value, return what is worth
 // no more than that value, unless the server lists its own records (R4, R5): where there
 // is another, they are not named. Of what this session sent all but a server's own records is an echo, and said to be.
 func (j *judge) suppliers(l *leaf, sent bool) string {
 	const most = 4
-	type key struct{ server, tool, what string }
-	var found, called, asked, echoed []key
-	each := func(c *policy.Contract) {
-		name, worth, typed := c.Tool, true, true
-		if c.Method == policy.CallTool {
-			t := j.in.Catalogue.Lookup(c.Server, c.Tool)
-			if elsewhere := t == nil && !c.Closed && !slices.ContainsFunc(j.in.Catalogue.order, func(t *Tool) bool { return t.Server == c.Server }); elsewhere {
-				t = &Tool{Public: c.Tool, State: Open} // another process of this session may list it
-			}
-			if t == nil || t.State != Open {
-				return
-			}
-			acts := c.CaseAt == nil && (c.Effect | t.added).Gated()
-			name, worth, typed = cmp.Or(t.Public, c.Tool), !acts && t.InputSchema().Get("required").Len() == 0, t.HasOutputSchema() || t.Raw == nil
-		}
-		for i := range c.Outputs {
-			o := &c.Outputs[i]
-			if !j.supplies(c, o, l) || !typed && !o.InText {
-				continue
-			}
-			into, own := &found, o.Authoritative && !c.Effect.Gated()
-			switch {
-			case sent && !own:
-				into = &echoed
-			case !worth && !own:
-				into = &asked
-			case worth && j.session() != nil && j.session().ledger.Returned(c.Server, c.Tool): // asked otherwise another may have it
-				into = &called
-			}
-			if k := (key{c.Server, name, cmpWord(o)}); !slices.Contains(*into, k) {
-				*into = append(*into, k)
-			}
-		}
-	}
+	var f suppliersFound
 	for _, name := range slices.Sorted(maps.Keys(j.in.Policy.Contracts)) {
-		each(j.in.Policy.Contracts[name])
+		j.find(j.in.Policy.Contracts[name], l, sent, &f)
 	}
 	if j.in.Call.Method != policy.CallTool {
 		for _, m := range []policy.Method{policy.ListResources, policy.ListTemplates, policy.ListPrompts} {
-			each(MethodContract(j.in.Call.Server, m))
+			j.find(MethodContract(j.in.Call.Server, m), l, sent, &f)
 		}
 	}
-	first := ": call it first"
+	found, first := f.free, ": call it first"
 	switch {
 	case len(found) > 1:
 		first = ": call one of these first"
 	case len(found) == 1:
-	case len(called) > 0:
-		found, first = called, wasCalled
-	case len(asked) > 0:
-		found, first = asked, ", asked with a value that is vouched for itself"
-	case len(echoed) > 0:
-		found, first = echoed, tooLate
+	case len(f.called) > 0:
+		found, first = f.called, wasCalled
+	case len(f.asked) > 0:
+		found, first = f.asked, ", asked with a value that is vouched for itself"
+	case len(f.echoed) > 0:
+		found, first = f.echoed, tooLate
 	default:
 		return noSupplier
 	}
-	var b strings.Builder
-	for i, k := range found {
-		if i == most {
-			b.WriteString(", and " + strconv.Itoa(len(found)-most) + " more")
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("`" + shown(k.tool) + "` of server `" + shown(k.server) + "` returns " + k.what)
+	var said []string
+	for _, k := range found[:min(most, len(found))] {
+		said = append(said, "`"+shown(k.tool)+"` of server `"+shown(k.server)+"` returns "+k.what)
 	}
-	b.WriteString(first)
-	return b.String()
+	if more := len(found) - most; more > 0 {
+		said = append(said, "and "+strconv.Itoa(more)+" more")
+	}
+	return strings.Join(said, ", ") + first
+}
+
+// find adds what one tool could return.
+func (j *judge) find(c *policy.Contract, l *leaf, sent bool, f *suppliersFound) {
+	name, worth, typed := c.Tool, true, true
+	if c.Method == policy.CallTool {
+		t := j.in.Catalogue.Lookup(c.Server, c.Tool)
+		if elsewhere := t == nil && !c.Closed && !slices.ContainsFunc(j.in.Catalogue.order, func(t *Tool) bool { return t.Server == c.Server }); elsewhere {
+			t = &Tool{Public: c.Tool, State: Open} // another process of this session may list it
+		}
+		if t == nil || t.State != Open {
+			return
+		}
+		acts := c.CaseAt == nil && (c.Effect | t.added).Gated()
+		name, worth, typed = cmp.Or(t.Public, c.Tool), !acts && t.InputSchema().Get("required").Len() == 0, t.HasOutputSchema() || t.Raw == nil
+	}
+	for i := range c.Outputs {
+		o := &c.Outputs[i]
+		if !j.supplies(c, o, l) || !typed && !o.InText {
+			continue
+		}
+		into, own := &f.free, o.Authoritative && !c.Effect.Gated()
+		switch {
+		case sent && !own:
+			into = &f.echoed
+		case !worth && !own:
+			into = &f.asked
+		case worth && j.session() != nil && j.session().ledger.Returned(c.Server, c.Tool): // asked otherwise another may have it
+			into = &f.called
+		}
+		if k := (supplier{c.Server, name, cmpWord(o)}); !slices.Contains(*into, k) {
+			*into = append(*into, k)
+		}
+	}
 }
 
 // cmpWord names what an output returns.
@@ -378,38 +380,28 @@ func (l *leaf) isSmall() bool { return l.enum || provenance.SmallSpace(l.typ(), 
 
 // supplies reports whether one output could vouch for a leaf.
 func (j *judge) supplies(c *policy.Contract, o *provenance.OutputRule, l *leaf) bool {
-	for _, src := range j.sources(l) {
+	return slices.ContainsFunc(j.sources(l), func(src policy.Source) bool {
 		if (o.Label < writ.System) != src.Ours {
-			continue
+			return false
 		}
 		q := j.query(l, src)
 		if q.Target && !j.closedCollection(o.Collection) && (len(q.Owners) == 0 && !q.OwnerTyped || !o.HasOwner) {
-			continue
+			return false
 		}
 		switch {
 		case src.Kind == policy.FromDerived && (src.Op == policy.PathJoin || src.Op == policy.TypedIn):
-			if o.Type == provenance.Path || o.HasJoin {
-				return true
-			}
+			return o.Type == provenance.Path || o.HasJoin
 		case src.Kind == policy.FromDerived && src.Op == opTemplate:
-			if c.Tool == string(policy.ListTemplates) {
-				return true
-			}
-		case src.Kind != policy.FromOutput, l.isSmall() && !q.KnowsSmall(o.Collection, o.Type):
-		case src.Server != "" && src.Server != c.Server, src.Tool != "" && src.Tool != c.Tool:
+			return c.Tool == string(policy.ListTemplates)
+		case src.Kind != policy.FromOutput, l.isSmall() && !q.KnowsSmall(o.Collection, o.Type), src.Server != "" && src.Server != c.Server, src.Tool != "" && src.Tool != c.Tool:
+			return false
 		case src.HasAt:
-			if o.At.Overlaps(src.At) || o.Extract == provenance.ExtractJSON && o.Pointer.Overlaps(src.At) {
-				return true
-			}
+			return o.At.Overlaps(src.At) || o.Extract == provenance.ExtractJSON && o.Pointer.Overlaps(src.At)
 		case o.Collection != "" && q.Collection != "":
-			if o.Collection == q.Collection {
-				return true
-			}
-		case q.Strict, q.Type != provenance.Untyped && q.Type == o.Type:
-			return true
+			return o.Collection == q.Collection
 		}
-	}
-	return false
+		return q.Strict || q.Type != provenance.Untyped && q.Type == o.Type
+	})
 }
 
 // shown spells text that may come from the call or a server so that it cannot

@@ -176,45 +176,7 @@ func (s *Session) Decided(d *Decision) {
 		}
 	}
 	if d.Allowed() {
-		s.open[d.key()]++
-		if d.Call.Server != policy.OwnServer { // what the memory gives back has the label it was kept with (R35)
-			d.placed = s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
-		}
-		if d.Effect.Gated() {
-			s.ledger.Made(d.args)
-			s.ledger.Spend(d.args)
-		}
-		d.acts = s.ledger.Acts()
-		if d.open {
-			// R28: what an act answers or adds to is no more closed than what it
-			// chose from.
-			for _, o := range d.rules {
-				if o.Collection != "" {
-					s.ledger.Opened(o.Collection, "")
-				}
-			}
-			for _, a := range d.args {
-				if a.Makes {
-					name, _ := a.Value.Text()
-					s.ledger.Opened(a.Collection, name)
-				}
-			}
-		}
-		if path, ok := d.policy.Goes(d.Call.Server, toolOf(d.Call)); ok {
-			s.visit(d.Call.Server+"/"+toolOf(d.Call), d.Effect, d.Call.Arguments, path)
-		}
-		if d.basis.act != "" {
-			s.done[d.basis.act] = append(s.done[d.basis.act], acted{call: d.key(), fresh: s.next})
-		}
-		for _, f := range d.basis.fetches {
-			s.fetches[f]++
-		}
-		for _, take := range d.basis.spends {
-			s.spend(take)
-		}
-		for _, act := range d.basis.approvals {
-			delete(s.approvals, act)
-		}
+		s.passed(d)
 		return
 	}
 	if d.asked == writ.ApprovalPending || d.asked == writ.ApprovalExpired {
@@ -227,6 +189,54 @@ func (s *Session) Decided(d *Decision) {
 			s.refused[g.pointer] = at
 		}
 		at.values[g.value] = true
+	}
+}
+
+// passed folds in a call that is made now: what it sends lowers what comes back, and what it
+// takes is spent.
+func (s *Session) passed(d *Decision) {
+	s.open[d.key()]++
+	if d.Call.Server != policy.OwnServer { // what the memory gives back has the label it was kept with (R35)
+		d.placed = s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
+	}
+	if d.Effect.Gated() {
+		s.ledger.Made(d.args)
+		s.ledger.Spend(d.args)
+	}
+	d.acts = s.ledger.Acts()
+	if d.open {
+		s.opened(d)
+	}
+	if path, ok := d.policy.Goes(d.Call.Server, toolOf(d.Call)); ok {
+		s.visit(d.Call.Server+"/"+toolOf(d.Call), d.Effect, d.Call.Arguments, path)
+	}
+	if d.basis.act != "" {
+		s.done[d.basis.act] = append(s.done[d.basis.act], acted{call: d.key(), fresh: s.next})
+	}
+	for _, f := range d.basis.fetches {
+		s.fetches[f]++
+	}
+	for _, take := range d.basis.spends {
+		s.spend(take)
+	}
+	for _, act := range d.basis.approvals {
+		delete(s.approvals, act)
+	}
+}
+
+// opened notes that what an act answers or adds to is no more closed than what it chose
+// from (R28).
+func (s *Session) opened(d *Decision) {
+	for _, o := range d.rules {
+		if o.Collection != "" {
+			s.ledger.Opened(o.Collection, "")
+		}
+	}
+	for _, a := range d.args {
+		if a.Makes {
+			name, _ := a.Value.Text()
+			s.ledger.Opened(a.Collection, name)
+		}
 	}
 }
 
