@@ -259,10 +259,22 @@ func (o *place) join(p spelled) (news bool) {
 // touched reports whether p is o or lies in it; with above also whether o lies
 // in p. With unknown nothing is known of where p begins.
 func (o *place) touched(p named, above, unknown bool) bool {
-	touch := func(rest []string) bool { return under(p.parts, rest) || above && under(rest, p.parts) }
-	if p.abs && touch(o.parts) {
+	meets := func(rest []string) bool { return under(p.parts, rest) || above && under(rest, p.parts) }
+	switch {
+	case p.abs && meets(o.parts), o.touchedBelow(p, above):
 		return true
+	case p.home: // such a directory is at most C:/Users/kim
+		for i := 1; i < 4 && i < len(o.parts); i++ {
+			if (p.user == "" || p.user == o.parts[i-1]) && meets(o.parts[i:]) {
+				return true
+			}
+		}
 	}
+	return o.ends(p, unknown || p.away)
+}
+
+// touchedBelow is touched for a path from each directory that it may begin in.
+func (o *place) touchedBelow(p named, above bool) bool {
 	for i, is := range o.starts {
 		if rest := o.parts[i:]; p.home || !is && (!p.up || i > o.climb) || p.abs && len(rest) == 0 {
 			continue
@@ -270,19 +282,16 @@ func (o *place) touched(p named, above, unknown bool) bool {
 			return true
 		}
 	}
-	if p.home {
-		// A home directory is at most C:/Users/kim.
-		for i := 1; i < 4 && i < len(o.parts); i++ {
-			if (p.user == "" || p.user == o.parts[i-1]) && touch(o.parts[i:]) {
-				return true
-			}
-		}
-	}
+	return false
+}
+
+// ends reports whether a path ends as o does: in its name, where that is a file's, or in its
+// directory's name and its own.
+func (o *place) ends(p named, unknown bool) bool {
 	n, m := len(p.parts), len(o.parts)
 	if o.program || p.foreign || n == 0 {
 		return false
 	}
-	unknown = unknown || p.away
 	if o.file && p.parts[n-1] == o.parts[m-1] && (n == 1 || unknown) {
 		return true
 	}

@@ -73,22 +73,12 @@ func (j *judge) saidAmount(l *leaf) bool {
 		return accept("user:amount", writ.User, nil, n)
 	}
 	for _, form := range l.rule.Forms {
-		percent := form == money.Percent || form == money.PercentPlus
 		for _, a := range numbers {
 			if a.More && form != money.Sum {
 				continue
 			}
-			for _, b := range numbers {
-				operands := []string{a.Value, b.Value}
-				if form == money.PercentPlus {
-					operands = append(operands, a.Value)
-				}
-				if a.At == b.At || b.Percent != percent || a.Percent || a.Bare && b.Bare || b.More && form != money.Sum {
-					continue
-				}
-				if _, ok := money.Derive(form, operands, max(a.Places, b.Places), want); ok {
-					return accept("derived:"+string(form), writ.User, nil, a, b)
-				}
+			if i := slices.IndexFunc(numbers, func(b provenance.Number) bool { return follows(form, a, b, want) }); i >= 0 {
+				return accept("derived:"+string(form), writ.User, nil, a, numbers[i])
 			}
 			if a.Bare {
 				continue
@@ -99,6 +89,20 @@ func (j *judge) saidAmount(l *leaf) bool {
 		}
 	}
 	return false
+}
+
+// follows reports whether an amount follows by a form from two numbers of a turn.
+func follows(form money.Form, a, b provenance.Number, want string) bool {
+	operands := []string{a.Value, b.Value}
+	if form == money.PercentPlus {
+		operands = append(operands, a.Value)
+	}
+	percent := form == money.Percent || form == money.PercentPlus
+	if a.At == b.At || b.Percent != percent || a.Percent || a.Bare && b.Bare || b.More && form != money.Sum {
+		return false
+	}
+	_, ok := money.Derive(form, operands, max(a.Places, b.Places), want)
+	return ok
 }
 
 // ruleDue names the rule of what is due.

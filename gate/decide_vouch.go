@@ -43,48 +43,30 @@ func (j *judge) judgeLeaves() {
 	declared := slices.ContainsFunc(j.rules, func(r policy.ArgRule) bool { return r.Role == policy.Target })
 	vouched, local, open := false, []*leaf(nil), []*leaf(nil)
 	for _, l := range j.leaves {
-		if j.isFree(l) && j.byKept(l) {
+		switch {
+		case j.isFree(l) && j.byKept(l):
 			continue
-		}
-		if j.isLocal(l) {
+		case j.isLocal(l):
 			local = append(local, l)
 			continue
-		}
-		if j.isOpen(l) {
+		case j.isOpen(l):
 			open = append(open, l)
 			continue
-		}
-		if l.declined {
+		case l.declined:
 			l.founded = founded{rule_: "protocol"}
 			continue
 		}
-		r := j.vouch(l)
-		if l.shut {
+		switch r := j.fault(l); {
+		case l.shut:
 			l.founded = founded{}
-			continue
-		}
-		guess := r != ""
-		if !guess && j.destroys(l) && !j.anchored(l) {
-			r = writ.ProvenanceAnchor
-		} else if !guess {
-			r = j.ordered(l)
-		}
-		if r != "" && r != writ.ProvenanceReader && j.onlyNamed(l) {
-			r = writ.ProvenanceOrder
-		} else if guess && j.kept == keptNot {
-			j.guessed(l)
-		}
-		if r != "" && j.byKept(l) {
-			r = ""
-		}
-		if r == "" {
+		case r == "":
 			root := l.role == policy.Target || !declared && l.role == policy.Selector && l.rule != nil && j.closedCollection(l.rule.Collection) && !l.open
 			vouched = vouched || root && !l.empty && !l.answer && !l.key
-			continue
+		default:
+			j.labelLeaf(l)
+			l.founded = founded{label: l.label} // seen perhaps, and not enough
+			j.unfoundedLeaf(l, r)
 		}
-		j.labelLeaf(l)
-		l.founded = founded{label: l.label} // seen perhaps, and not enough
-		j.unfoundedLeaf(l, r)
 	}
 	j.bound()
 	j.composed(open)
@@ -97,6 +79,32 @@ func (j *judge) judgeLeaves() {
 			j.unfoundedLeaf(l, writ.ProvenanceUnseen)
 		}
 	}
+}
+
+// fault says what an argument lacks: who vouches for it, or that the user named and ordered what
+// is done to it; "" for nothing.
+func (j *judge) fault(l *leaf) writ.Reason {
+	r := j.vouch(l)
+	if l.shut {
+		return r
+	}
+	guess := r != ""
+	switch {
+	case guess:
+	case j.destroys(l) && !j.anchored(l):
+		r = writ.ProvenanceAnchor
+	default:
+		r = j.ordered(l)
+	}
+	if r != "" && r != writ.ProvenanceReader && j.onlyNamed(l) {
+		r = writ.ProvenanceOrder
+	} else if guess && j.kept == keptNot {
+		j.guessed(l)
+	}
+	if r != "" && j.byKept(l) {
+		return ""
+	}
+	return r
 }
 
 func (j *judge) unfoundedLeaf(l *leaf, r writ.Reason) {
