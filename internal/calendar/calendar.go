@@ -38,6 +38,7 @@
 package calendar
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -86,10 +87,12 @@ func Read(words string, at time.Time) []Reading {
 	}
 	var nodes []*node
 	for i := 0; i < len(p.words); {
-		if n := p.atom(i); n != nil {
+		i++
+		if !p.words[i-1].Opens {
+			continue
+		}
+		if n := p.longest("", i-1); n != nil {
 			i, nodes = n.to, append(nodes, n)
-		} else {
-			i++
 		}
 	}
 	if len(nodes) > maxReadings {
@@ -143,13 +146,6 @@ var (
 	endingAt = text.Pattern(`(?i)\b(?:by|before|to|vor|avant|antes de) *$`)
 )
 
-func (p *parser) atom(i int) *node {
-	if !p.words[i].Opens {
-		return nil
-	}
-	return p.longest("", i)
-}
-
 // Candidates returns the values an argument of a kind, Date, Clock or Instant,
 // may have: none if they are more than MaxCandidates.
 func Candidates(readings []Reading, kind Kind) []string {
@@ -162,8 +158,8 @@ func Candidates(readings []Reading, kind Kind) []string {
 			loose = append(loose, r.Candidates...)
 		}
 	}
-	exact = set(exact)
-	if all := set(append(loose, exact...)); len(all) <= MaxCandidates {
+	exact = distinct(exact)
+	if all := distinct(append(loose, exact...)); len(all) <= MaxCandidates {
 		return all
 	} else if len(exact) <= MaxCandidates {
 		return exact
@@ -206,7 +202,7 @@ func Spelled(arg string, zone *time.Location) (kind Kind, candidate string, zone
 		if err != nil {
 			return 0, "", false
 		}
-		return Instant, at.In(zone).Format("2006-01-02T15:04:05"), true
+		return Instant, at.In(zone).Format(instant), true
 	}
 	return kind, arg, false
 }
@@ -253,14 +249,14 @@ func Begin(arg string) (begin string, ok bool) {
 // spells it; ok is false of what is none, or has an offset.
 func Day(arg string) (begin string, ok bool) {
 	_, at, zoned := Spelled(arg, time.UTC)
-	_, err := time.Parse("2006-01-02T15:04:05", at)
+	_, err := time.Parse(instant, at)
 	day, _, _ := strings.Cut(at, "T")
 	return day + "T00:00:00", err == nil && !zoned
 }
 
-func set(s []string) []string {
-	slices.Sort(s)
-	return slices.Compact(s)
+func distinct[T cmp.Ordered](all []T) []T {
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // civil is what a calendar and a clock on the wall show: the days since
@@ -269,6 +265,7 @@ func set(s []string) []string {
 type civil struct{ day, second int }
 
 const (
+	instant    = "2006-01-02T15:04:05"
 	daySeconds = 24 * 60 * 60
 	firstDay   = -25567  // 1900-01-01
 	lastDay    = 2932896 // 9999-12-31
@@ -322,14 +319,14 @@ func (c civil) text(kind Kind) string {
 	case Instant:
 		return date(c.day).Format("2006-01-02T") + clockText(c.second)
 	}
-	return date(c.day).Format("2006-01-02")
+	return date(c.day).Format(time.DateOnly)
 }
 
 // Later reports whether an argument is an instant, without an offset, of the day of the one
 // that a reading has, and behind it.
 func Later(arg string, r Reading) bool {
 	kind, at, zoned := Spelled(arg, time.UTC)
-	_, err := time.Parse("2006-01-02T15:04:05", at)
-	day := len("2006-01-02")
+	_, err := time.Parse(instant, at)
+	const day = len(time.DateOnly)
 	return kind == Instant && !zoned && err == nil && at[:day] == r.Candidates[0][:day] && at > r.Candidates[0]
 }

@@ -85,31 +85,41 @@ func load() *grammar {
 			switch {
 			case head == "" || head == "#":
 			case head[0] == '@':
-				set, first := head[1:], map[string][]name{}
-				l.first[set] = first
-				for i, names := range strings.Split(rest, "|") {
-					for s := range strings.FieldsSeq(names) {
-						n := name{folded(s), i + 1}
-						l.names[set], first[n.words[0]] = append(l.names[set], n), append(first[n.words[0]], n)
-						g.starts[n.words[0]] = true
-					}
-				}
+				g.name(l, head[1:], rest)
 			default:
-				patterns, meaning, _ := strings.Cut(rest, " = ")
-				words := strings.Fields(meaning)
-				r := rule{language: l, group: strings.TrimSuffix(head, ":"), action: words[0]}
-				for _, w := range words[1:] {
-					key, n, _ := strings.Cut(w, "=")
-					number, _ := strconv.Atoi(n)
-					r.given = append(r.given, value{key, number})
-				}
-				for p := range strings.SplitSeq(patterns, ";") {
-					g.expand(r, strings.Fields(p), nil)
-				}
+				g.rule(l, strings.TrimSuffix(head, ":"), rest)
 			}
 		}
 	}
 	return g
+}
+
+// name files the names of a set.
+func (g *grammar) name(l *language, set, list string) {
+	first := map[string][]name{}
+	l.first[set] = first
+	for i, names := range strings.Split(list, "|") {
+		for s := range strings.FieldsSeq(names) {
+			n := name{folded(s), i + 1}
+			l.names[set], first[n.words[0]] = append(l.names[set], n), append(first[n.words[0]], n)
+			g.starts[n.words[0]] = true
+		}
+	}
+}
+
+// rule files a rule of a group.
+func (g *grammar) rule(l *language, group, text string) {
+	patterns, meaning, _ := strings.Cut(text, " = ")
+	words := strings.Fields(meaning)
+	r := rule{language: l, group: group, action: words[0]}
+	for _, w := range words[1:] {
+		key, n, _ := strings.Cut(w, "=")
+		number, _ := strconv.Atoi(n)
+		r.given = append(r.given, value{key, number})
+	}
+	for p := range strings.SplitSeq(patterns, ";") {
+		g.expand(r, strings.Fields(p), nil)
+	}
 }
 
 // expand files a rule once for each way to leave out what may be.
@@ -184,41 +194,55 @@ func (p *parser) longest(group string, i int) *node {
 		return n
 	}
 	p.memo[at] = nil // no rule begins with its own group
-	w := p.words[i]
 	var best *node
-	try := func(r *rule, begin found) {
-		if group != "" && r.group != group && wider[r.group] != group {
-			return
+	end := i // of the best
+	p.begins(i, func(r *rule, begin found) {
+		if n := p.says(r, group, i, end, begin); n != nil {
+			best, end = n, n.to
 		}
-		f, ok := p.match(r, i, begin)
-		if !ok || best != nil && f.end <= best.to || group == "" && !p.words[f.end-1].Closes {
-			return
-		}
-		if n := p.mean(r, append(f.values, r.given...), f.nodes); n != nil {
-			n.from, n.to = i, f.end
-			best = n
-		}
-	}
-	for _, r := range rules().words[w.Fold] {
-		try(r, found{end: i + 1})
-	}
-	isNumber, _ := p.cardinal(i)
-	if w.Class == numeral.Digits || len(rules().words[w.Fold]) > 0 || rules().starts[w.Fold] || isNumber > 0 {
-		for _, o := range rules().values {
-			if begin, ok := p.element(element{value: o.value}, o.language, found{end: i}); ok {
-				for _, r := range o.rules {
-					try(r, begin)
-				}
-			}
-		}
-	}
+	})
 	if group == "when" {
-		if h, end := p.number(i, 24); end > i && (best == nil || end > best.to) {
-			best = &node{kind: Clock, from: i, to: end, clocks: hours(h, 0), hour: true}
+		if h, to := p.number(i, 24); to > end {
+			best = &node{kind: Clock, from: i, to: to, clocks: hours(h, 0), hour: true}
 		}
 	}
 	p.memo[at] = best
 	return best
+}
+
+// begins calls with the rules whose first element stands at a word, and with that.
+func (p *parser) begins(i int, with func(*rule, found)) {
+	w := p.words[i]
+	for _, r := range rules().words[w.Fold] {
+		with(r, found{end: i + 1})
+	}
+	isNumber, _ := p.cardinal(i)
+	if w.Class != numeral.Digits && len(rules().words[w.Fold]) == 0 && !rules().starts[w.Fold] && isNumber == 0 {
+		return
+	}
+	for _, o := range rules().values {
+		if begin, ok := p.element(element{value: o.value}, o.language, found{end: i}); ok {
+			for _, r := range o.rules {
+				with(r, begin)
+			}
+		}
+	}
+}
+
+// says is what a rule of a group says of the words from i on, if it goes on behind least.
+func (p *parser) says(r *rule, group string, i, least int, begin found) *node {
+	if group != "" && r.group != group && wider[r.group] != group {
+		return nil
+	}
+	f, ok := p.match(r, begin)
+	if !ok || f.end <= least || group == "" && !p.words[f.end-1].Closes {
+		return nil
+	}
+	n := p.mean(r, append(f.values, r.given...), f.nodes)
+	if n != nil {
+		n.from, n.to = i, f.end
+	}
+	return n
 }
 
 // cardinal reads a number in words, once.
@@ -239,9 +263,8 @@ type found struct {
 	end    int
 }
 
-// match reports whether a rule's pattern, whose first element was found, stands
-// at a word.
-func (p *parser) match(r *rule, i int, f found) (found, bool) {
+// match reads the rest of a rule's pattern, whose first element was found.
+func (p *parser) match(r *rule, f found) (found, bool) {
 	for _, e := range r.elements[1:] {
 		if e.value != "end" && (f.end >= len(p.words) || p.words[f.end].Gap == numeral.Line || e.glued && p.words[f.end].Gap != numeral.Glued) {
 			return f, false
@@ -332,50 +355,56 @@ func (p *parser) number(i, most int) (n, end int) {
 	return 0, i
 }
 
+// figures are the values that are written in digits: so many of them, for so much.
+var figures = map[string]struct{ fewest, most, low, high int }{
+	"year": {4, 4, 1900, 2199},
+	"m":    {2, 2, 0, 59},
+	"s":    {2, 2, 0, 59},
+	"om":   {2, 2, 0, 59},
+	"oh":   {2, 2, 0, 14},
+	"dd":   {2, 2, 1, 31},
+	"d":    {1, 2, 1, 31},
+	"a":    {1, 2, 1, 31},
+	"b":    {1, 2, 1, 31},
+	"mo":   {1, 2, 1, 12},
+}
+
+// hour reads one, and how it is written.
+func (p *parser) hour(i, digits int) (n, end int) {
+	if n, end = p.number(i, 24); digits == 2 && (n < 10 || end < len(p.words) && p.words[end].Fold == ":") {
+		n += asWritten
+	}
+	return n, end
+}
+
 // value reads one of the values of a pattern; end is i where none stands.
 func (p *parser) value(l *language, kind string, i int) (n, end int) {
 	w := p.words[i]
-	digits := 0
+	n, digits := 0, 0
 	if w.Class == numeral.Digits {
+		n, _ = strconv.Atoi(w.Fold)
 		digits = len(w.Fold)
 	}
-	within := func(width bool, low, high int) (int, int) {
-		if n, _ := strconv.Atoi(w.Fold); width && n >= low && n <= high {
+	if f, ok := figures[kind]; ok {
+		if digits >= f.fewest && digits <= f.most && n >= f.low && n <= f.high {
 			return n, i + 1
 		}
 		return 0, i
 	}
 	switch kind {
-	case "year":
-		return within(digits == 4, 1900, 2199)
-	case "m", "s", "om":
-		return within(digits == 2, 0, 59)
-	case "oh":
-		return within(digits == 2, 0, 14)
-	case "dd":
-		return within(digits == 2, 1, 31)
-	case "d", "a", "b":
-		return within(digits > 0 && digits <= 2, 1, 31)
-	case "mo":
-		return within(digits > 0 && digits <= 2, 1, 12)
 	case "h":
-		if n, end = p.number(i, 24); digits == 2 && (n < 10 || end < len(p.words) && p.words[end].Fold == ":") {
-			n += asWritten
-		}
-		return n, end
+		return p.hour(i, digits)
 	case "n":
-		if digits > 0 {
-			return within(digits <= 3 && w.Fold[0] != '0', 1, 999)
+		if digits > 0 && digits <= 3 && w.Fold[0] != '0' {
+			return n, i + 1
 		}
-		if n, end = p.cardinal(i); n > 999 {
-			return 0, i
+		if n, end = p.cardinal(i); n <= 999 {
+			return n, end
 		}
-		return n, end
+		return 0, i
 	case "nth":
-		if _, end = within(digits > 0 && digits <= 2, 1, 31); end == i || end == len(p.words) || p.words[end].Gap != numeral.Glued {
-			return 0, i
-		} else if _, to := p.named(l, "suffix", end); to > end {
-			n, _ = strconv.Atoi(w.Fold)
+		n, end = p.value(l, "d", i)
+		if _, to := p.named(l, "suffix", end); to > end && end > i && p.words[end].Gap == numeral.Glued {
 			return n, to
 		}
 		return 0, i

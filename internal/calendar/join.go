@@ -17,9 +17,11 @@ const (
 // joiner combines what stands in one text.
 type joiner struct {
 	*parser
-	nodes  []*node // in their order
-	passed []bool  // words of parts of days and of durations, which stand between others as if not there
-	out    []Reading
+	nodes   []*node // in their order
+	counted []*node // those of them that have a day
+	lengths []*node // durations
+	passed  []bool  // words of parts of days and of durations, which stand between others as if not there
+	out     []Reading
 }
 
 // group is readings of one kind that "and", "or" or commas list.
@@ -27,61 +29,20 @@ type group []*node
 
 func (p *parser) readings(nodes []*node) []Reading {
 	j := &joiner{parser: p, passed: make([]bool, len(p.words))}
-	var parts, lengths, counted []*node
-	for _, n := range nodes {
-		switch n.kind {
-		case part, Duration:
-			for i := n.from; i < n.to; i++ {
-				j.passed[i] = true
-			}
-			if n.kind == part {
-				parts = append(parts, n)
-				continue
-			}
-			lengths = append(lengths, n)
-			j.add(Duration, []string{n.length.String()}, n)
-		case Date, Span, Instant, Clock:
-			own := *n
-			j.nodes = append(j.nodes, &own)
-			if n.kind != Clock {
-				counted = append(counted, &own)
-			}
-		}
-	}
-	for _, n := range parts {
-		j.narrow(n)
-	}
+	j.take(nodes)
 	// Where no hour is said, a day may stand for its begin: not even one that is not read.
 	clockless := !slices.ContainsFunc(nodes, func(n *node) bool {
 		return n.kind == Clock || n.kind == Instant || n.kind == 0 || n.length.seconds > 0
 	})
 	groups := j.groups()
 	for i, clocks := range groups {
-		if clocks[0].kind != Clock {
-			continue
-		}
-		days := j.daysOf(groups, i)
-		if days == nil && onlyDay(counted) {
-			days = group{counted[0]}
-		}
-		for _, c := range clocks {
-			for _, d := range days {
-				if len(j.out) > maxReadings {
-					return nil
-				}
-				if c.part == 0 {
-					c.part = d.part
-				}
-				j.instants(d, c)
-				for _, l := range j.lasting(lengths, d, c) {
-					j.end(d, c, l)
-				}
-			}
+		if clocks[0].kind == Clock && !j.combine(j.daysOf(groups, i), clocks) {
+			return nil
 		}
 	}
 	for _, n := range j.nodes {
 		j.alone(n, clockless)
-		for _, l := range j.lasting(lengths, n) {
+		for _, l := range j.lasting(n) {
 			j.end(n, nil, l)
 		}
 	}
@@ -91,9 +52,60 @@ func (p *parser) readings(nodes []*node) []Reading {
 	return j.out
 }
 
+// take sorts what stands in the text, files how long things last, and tells the others of the
+// part of the day that they are of.
+func (j *joiner) take(nodes []*node) {
+	var parts []*node
+	for _, n := range nodes {
+		switch n.kind {
+		case part:
+			parts = append(parts, n)
+			j.pass(n)
+		case Duration:
+			j.pass(n)
+			j.lengths = append(j.lengths, n)
+			j.add(Duration, []string{n.length.String()}, n)
+		case Date, Span, Instant, Clock:
+			own := *n
+			j.nodes = append(j.nodes, &own)
+			if n.kind != Clock {
+				j.counted = append(j.counted, &own)
+			}
+		}
+	}
+	for _, n := range parts {
+		j.narrow(n)
+	}
+}
+
+func (j *joiner) pass(n *node) {
+	for i := n.from; i < n.to; i++ {
+		j.passed[i] = true
+	}
+}
+
+// combine files listed clocks of listed days, unless the text says more than anybody does.
+func (j *joiner) combine(days, clocks group) bool {
+	for _, c := range clocks {
+		for _, d := range days {
+			if len(j.out) > maxReadings {
+				return false
+			}
+			if c.part == 0 {
+				c.part = d.part
+			}
+			j.instants(d, c)
+			for _, l := range j.lasting(d, c) {
+				j.end(d, c, l)
+			}
+		}
+	}
+	return true
+}
+
 // add files a reading, if it has candidates and not too many.
 func (j *joiner) add(kind Kind, candidates []string, of ...*node) {
-	r := Reading{Kind: kind, Candidates: set(candidates)}
+	r := Reading{Kind: kind, Candidates: distinct(candidates)}
 	if len(r.Candidates) == 0 || len(r.Candidates) > MaxCandidates {
 		return
 	}
@@ -202,7 +214,7 @@ func (j *joiner) groups() (out []group) {
 	return out
 }
 
-// daysOf returns the days that the clocks of a group stand beside.
+// daysOf returns the days that the clocks of a group stand beside, or else the only one.
 func (j *joiner) daysOf(groups []group, i int) group {
 	left, right := apart, apart
 	if i > 0 && groups[i-1][0].kind == Date {
@@ -216,6 +228,8 @@ func (j *joiner) daysOf(groups []group, i int) group {
 		return groups[i-1]
 	case right > left:
 		return groups[i+1]
+	case onlyDay(j.counted):
+		return group{j.counted[0]}
 	}
 	return nil
 }
@@ -262,7 +276,8 @@ func starts(day int, d, c *node) (out []civil) {
 
 // lasting are the durations of what begins at readings: the only one of the
 // text, or what stands beside one of them.
-func (j *joiner) lasting(lengths []*node, of ...*node) []*node {
+func (j *joiner) lasting(of ...*node) []*node {
+	lengths := j.lengths
 	if len(lengths) == 0 || slices.ContainsFunc(of, func(n *node) bool { return len(n.ends) > 0 || n.kind == Span }) {
 		return nil
 	}
@@ -284,37 +299,34 @@ func (j *joiner) lasting(lengths []*node, of ...*node) []*node {
 // a day, and lasts so long.
 func (j *joiner) end(d, c, l *node) {
 	long := l.length
-	shift := func(at civil) civil {
-		return civil{addMonths(at.day, long.months), at.second}.add(long.days, long.seconds)
-	}
-	var out []string
 	kind := Instant
+	var begins []civil
 	switch {
 	case c != nil:
 		for _, day := range d.days {
-			for _, at := range starts(day, d, c) {
-				out = append(out, shift(at).text(kind))
-			}
+			begins = append(begins, starts(day, d, c)...)
 		}
 	case d.kind == Instant:
-		for _, at := range d.at {
-			out = append(out, shift(at).text(kind))
-		}
+		begins = d.at
 	case d.kind == Clock && long.days+long.months == 0:
 		kind = Clock
 		for _, s := range d.clocks {
 			if inPart(s, d.part) {
-				out = append(out, clockText(s+long.seconds))
+				begins = append(begins, civil{0, s})
 			}
 		}
 	case d.kind == Date && long.seconds == 0:
 		kind = Date
 		for _, day := range d.days {
-			end := shift(civil{day, 0})
-			out = append(out, end.text(kind))
-			if long.counted {
-				out = append(out, end.add(-1, 0).text(kind))
-			}
+			begins = append(begins, civil{day, 0})
+		}
+	}
+	var out []string
+	for _, at := range begins {
+		end := civil{addMonths(at.day, long.months), at.second}.add(long.days, long.seconds)
+		out = append(out, end.text(kind))
+		if kind == Date && long.counted {
+			out = append(out, end.add(-1, 0).text(kind))
 		}
 	}
 	j.add(kind, out, d, c, l)

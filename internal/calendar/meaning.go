@@ -111,7 +111,7 @@ func hours(h, after int) []int {
 // mean does what the action of a rule says. nil: the words do not fit together.
 func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 	today := p.now.day
-	week := today - (int(date(today).Weekday())+6)%7 // its Monday
+	monday, sunday := p.week()
 	sign := 1
 	if v.n("sign") < 0 {
 		sign = -1
@@ -133,18 +133,7 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 		days := p.monthDay(v.n("year"), v.n("b"), v.n("a"))
 		return dated(distinct(append(days, p.monthDay(v.n("year"), v.n("a"), v.n("b"))...)), false)
 	case "nth":
-		first := addMonths(today-date(today).Day()+1, v.n("month"))
-		months := []int{first}
-		if _, ok := v.get("month", 0); !ok {
-			months = append(months, addMonths(first, 1))
-		}
-		var days []int
-		for _, m := range months {
-			if n, ok := real(date(m).Year(), int(date(m).Month()), v.n("day", "nth", "d")); ok {
-				days = append(days, n)
-			}
-		}
-		return dated(days, false)
+		return p.nth(v)
 	case "day":
 		n := dated([]int{today + v.n("n")}, false)
 		n.part = v.n("part")
@@ -155,109 +144,151 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 		return n
 	case "on":
 		n := *nodes[0]
-		n.days = slices.DeleteFunc(slices.Clone(n.days), func(d int) bool { return (int(date(d).Weekday())+6)%7+1 != v.n("weekday") })
+		n.days = slices.DeleteFunc(slices.Clone(n.days), func(d int) bool { return weekdayOf(d) != v.n("weekday")%7 })
 		if len(n.days) == 0 {
 			return nil
 		}
 		return &n
-	case "counted": // so long before or behind a day
-		l, ok := length{}.add(v.n("n"), v.n("unit"), false)
-		switch {
-		case ok && l.seconds == 0 && v.n("unit") != night && nodes[0].part == 0:
-		case v.n("stay") > 0:
-			return nil // how long something is that begins then
-		default:
-			return &node{}
-		}
-		var days []int
-		for _, d := range nodes[0].days {
-			if v.n("stay") > 0 {
-				days = append(days, d) // "100 euros a month from Friday", "book a week from Friday"
-			}
-			days = append(days, addMonths(d+sign*l.days, sign*l.months))
-		}
-		return dated(distinct(days), false)
+	case "counted":
+		return counted(v, nodes[0], sign)
 	case "beside": // the next such day of the week before or behind a day
 		var days []int
 		for _, d := range nodes[0].days {
 			from := d + sign
-			days = append(days, from+sign*((sign*(v.n("weekday")-int(date(from).Weekday()))+14)%7))
+			days = append(days, from+sign*((sign*(v.n("weekday")-weekdayOf(from))+14)%7))
 		}
 		return dated(distinct(days), false)
 	case "of":
 		return p.of(v)
 	case "ahead":
-		l, ok := length{}.add(v.n("n"), v.n("unit"), v.n("half") > 0)
-		if !ok {
-			return &node{}
-		}
-		if l.seconds == 0 {
-			return dated([]int{addMonths(today+sign*l.days, sign*l.months)}, false)
-		}
-		at := p.now.add(0, sign*l.seconds)
-		return &node{kind: Instant, at: []civil{at, {at.day, at.second / 60 * 60}}}
+		return p.ahead(v, sign)
 	case "instant":
 		return p.instant(v)
 	case "week":
-		from := week + 7*v.n("n") // or a week of Sunday to Saturday
-		if sunday := today - int(date(today).Weekday()) + 7*v.n("n"); sunday < from {
-			return span(sunday, from+6)
-		} else {
-			return span(from, sunday+6)
-		}
+		from, to := monday+7*v.n("n"), sunday+7*v.n("n") // or a week of Sunday to Saturday
+		return span(min(from, to), max(from, to)+6)
 	case "weekend":
-		switch from := week + 5; v.n("n") {
-		case 0:
-			return span(from, from+1)
-		case 1: // the one to come, or the one after
-			n := span(from+7, from+8)
-			if today < from {
-				n.days = append([]int{from, from + 1}, n.days...)
-			}
-			return n
-		default:
-			return span(from-7, from-6)
+		saturday := monday + 5
+		n := span(saturday+7*v.n("n"), saturday+7*v.n("n")+1)
+		if v.n("n") == 1 && today < saturday { // the one to come, or the one after
+			n.days = append([]int{saturday, saturday + 1}, n.days...)
 		}
+		return n
 	case "month":
-		first := addMonths(today-date(today).Day()+1, v.n("n"))
-		if m := v.n("month"); m > 0 {
-			y := v.n("year")
-			if y == 0 {
-				if y = date(today).Year(); m < int(date(today).Month()) {
-					y++
-				}
-			}
-			first = dayOf(y, m, 1)
-		}
-		return span(first, addMonths(first, 1)-1)
+		return p.month(v)
 	case "dates":
 		return between(nodes[0], nodes[1], v.n("inside") > 0)
 	case "days":
-		y, ok := v.get("year", 0)
-		var ends [2]*node
-		for i := range ends {
-			d, _ := v.get("day", i)
-			if d == 0 {
-				d, _ = v.get("d", i)
-			}
-			ends[i] = dated(p.monthDay(y, v.n("month"), d), !ok)
-		}
-		return between(ends[0], ends[1], v.n("inside") > 0)
+		return p.between(v)
 	case "times":
 		return times(*nodes[0], *nodes[1], v.n("all") > 0)
 	case "duration":
-		var l length
-		for i := 0; ; i++ {
-			unit, ok := v.get("unit", i)
-			n, _ := v.get("n", i)
-			if !ok && l.months+l.days+l.seconds > 0 {
-				return &node{kind: Duration, length: l}
-			} else if l, ok = l.add(n, unit, v.n("half") > 0); !ok || unit == 0 {
-				return nil
-			}
-		}
+		return duration(v)
 	}
 	return nil
+}
+
+// weekdayOf is the day of the week, Sunday is 0.
+func weekdayOf(day int) int { return int(date(day).Weekday()) }
+
+// week is where the week of today begins, on Monday and on Sunday.
+func (p *parser) week() (monday, sunday int) {
+	of := weekdayOf(p.now.day)
+	return p.now.day - (of+6)%7, p.now.day - of
+}
+
+// thisMonth is where the month of today begins.
+func (p *parser) thisMonth() int { return p.now.day - date(p.now.day).Day() + 1 }
+
+// nth is such a day of a month, or of this one and the next.
+func (p *parser) nth(v values) *node {
+	months := []int{addMonths(p.thisMonth(), v.n("month"))}
+	if _, said := v.get("month", 0); !said {
+		months = append(months, addMonths(months[0], 1))
+	}
+	var days []int
+	for _, m := range months {
+		if n, ok := real(date(m).Year(), int(date(m).Month()), v.n("day", "nth", "d")); ok {
+			days = append(days, n)
+		}
+	}
+	return dated(days, false)
+}
+
+// counted is so long before or behind a day.
+func counted(v values, from *node, sign int) *node {
+	stay := v.n("stay") > 0
+	l, ok := length{}.add(v.n("n"), v.n("unit"), false)
+	if !ok || l.seconds != 0 || v.n("unit") == night || from.part != 0 {
+		if stay {
+			return nil // how long something is that begins then
+		}
+		return &node{}
+	}
+	var days []int
+	for _, d := range from.days {
+		if stay {
+			days = append(days, d) // "100 euros a month from Friday", "book a week from Friday"
+		}
+		days = append(days, addMonths(d+sign*l.days, sign*l.months))
+	}
+	return dated(distinct(days), false)
+}
+
+// ahead is so long before or behind now.
+func (p *parser) ahead(v values, sign int) *node {
+	l, ok := length{}.add(v.n("n"), v.n("unit"), v.n("half") > 0)
+	if !ok {
+		return &node{}
+	}
+	if l.seconds == 0 {
+		return dated([]int{addMonths(p.now.day+sign*l.days, sign*l.months)}, false)
+	}
+	at := p.now.add(0, sign*l.seconds)
+	return &node{kind: Instant, at: []civil{at, {at.day, at.second / 60 * 60}}}
+}
+
+// month is one that is named, of this year or the next to come, or that is so far from this one.
+func (p *parser) month(v values) *node {
+	first := addMonths(p.thisMonth(), v.n("n"))
+	if m := v.n("month"); m > 0 {
+		y := v.n("year")
+		if this := date(p.now.day); y == 0 {
+			if y = this.Year(); m < int(this.Month()) {
+				y++
+			}
+		}
+		first = dayOf(y, m, 1)
+	}
+	return span(first, addMonths(first, 1)-1)
+}
+
+// between is from one day to another of a month.
+func (p *parser) between(v values) *node {
+	y, ok := v.get("year", 0)
+	var ends [2]*node
+	for i := range ends {
+		d, _ := v.get("day", i)
+		if d == 0 {
+			d, _ = v.get("d", i)
+		}
+		ends[i] = dated(p.monthDay(y, v.n("month"), d), !ok)
+	}
+	return between(ends[0], ends[1], v.n("inside") > 0)
+}
+
+// duration adds up all units of it.
+func duration(v values) *node {
+	var l length
+	for i := 0; ; i++ {
+		unit, ok := v.get("unit", i)
+		n, _ := v.get("n", i)
+		if !ok && l.months+l.days+l.seconds > 0 {
+			return &node{kind: Duration, length: l}
+		} else if l, ok = l.add(n, unit, v.n("half") > 0); !ok || unit == 0 {
+			return nil
+		}
+	}
 }
 
 // clock is a time of day.
@@ -326,8 +357,7 @@ func (p *parser) monthDay(year, month, day int) (days []int) {
 // of is a day of a month: the first or the last one, or of a weekday that or another. Of a
 // month whose day is over it is the next such month's too.
 func (p *parser) of(v values) *node {
-	y, m, _ := date(p.now.day).Date()
-	first, step := dayOf(y, int(m), 1), 1
+	first, step := p.thisMonth(), 1
 	ahead, relative := v.get("ahead", 0)
 	year, certain := v.get("year", 0)
 	switch {
@@ -337,7 +367,7 @@ func (p *parser) of(v values) *node {
 	case certain:
 		first = dayOf(year, v.n("month"), 1)
 	default:
-		first, step = dayOf(y, v.n("month"), 1), 12
+		first, step = dayOf(date(first).Year(), v.n("month"), 1), 12
 	}
 	n := max(v.n("day", "ordinal"), 1)
 	var days []int
@@ -346,10 +376,10 @@ func (p *parser) of(v values) *node {
 		if v.n("last") > 0 {
 			day = after - 1
 			if w := v.n("weekday"); w > 0 {
-				day -= (int(date(day).Weekday()) - w%7 + 7) % 7
+				day -= (weekdayOf(day) - w%7 + 7) % 7
 			}
 		} else if w := v.n("weekday"); w > 0 {
-			day += (w - int(date(first).Weekday()) + 7) % 7
+			day += (w - weekdayOf(first) + 7) % 7
 		}
 		if n > 5 || day >= after { // there is none
 			if len(days) > 0 {
@@ -369,10 +399,9 @@ func (p *parser) of(v values) *node {
 // A week begins on Monday or on Sunday.
 func (p *parser) weekday(n, which int) []int {
 	today := p.now.day
-	monday := today - (int(date(today).Weekday())+6)%7
-	sunday := today - int(date(today).Weekday())
+	monday, sunday := p.week()
 	inWeeks := func(k int) []int { return []int{monday + n - 1 + 7*k, sunday + n%7 + 7*k} }
-	coming := today + (n-int(date(today).Weekday())+7)%7
+	coming := today + (n-weekdayOf(today)+7)%7
 	switch which {
 	case 1:
 		return distinct([]int{monday + n - 1, coming})
@@ -384,8 +413,7 @@ func (p *parser) weekday(n, which int) []int {
 	case 3:
 		return distinct(inWeeks(1))
 	case -1:
-		last := coming - 7
-		return distinct(append(inWeeks(-1), last))
+		return distinct(append(inWeeks(-1), coming-7))
 	}
 	if coming == today {
 		return []int{today, today + 7}
@@ -401,22 +429,7 @@ func between(a, b *node, inside bool) *node {
 	var begins, ends, all []int
 	for _, from := range a.days {
 		for _, to := range b.days {
-			y := date(from).Year()
-			switch _, m, d := date(to).Date(); {
-			case a.yearless && !b.yearless: // the year is said once
-				_, m, d := date(from).Date()
-				from, _ = real(date(to).Year(), int(m), d)
-				if from > to {
-					from, _ = real(date(to).Year()-1, int(m), d)
-				}
-			case b.yearless:
-				if to, _ = real(y, int(m), d); to < from {
-					to, _ = real(y+1, int(m), d)
-				}
-			case to < from && b.weekly:
-				to += 7
-			}
-			if from <= to && to < from+366 {
+			if from, to := yearsOf(a, b, from, to); from <= to && to < from+366 {
 				begins, ends = append(begins, from), append(ends, to)
 				all = append(all, span(from, to).days...)
 			}
@@ -429,6 +442,32 @@ func between(a, b *node, inside bool) *node {
 		return &node{kind: Span, days: distinct(all)}
 	}
 	return &node{kind: Date, days: distinct(begins), ends: distinct(ends)}
+}
+
+// yearsOf gives a day without a year that of the other one, or the next to it in which they are
+// in their order; and of two weekdays the second comes behind the first.
+func yearsOf(a, b *node, from, to int) (int, int) {
+	within := func(year, of int) int {
+		_, m, d := date(of).Date()
+		n, _ := real(year, int(m), d)
+		return n
+	}
+	first, last := date(from).Year(), date(to).Year()
+	switch {
+	case a.yearless && !b.yearless: // the year is said once
+		if year := within(last, from); year <= to {
+			return year, to
+		}
+		return within(last-1, from), to
+	case b.yearless:
+		if year := within(first, to); year >= from {
+			return from, year
+		}
+		return from, within(first+1, to)
+	case to < from && b.weekly:
+		return from, to + 7
+	}
+	return from, to
 }
 
 // instant is one of ISO 8601.
@@ -452,11 +491,6 @@ func dated(days []int, yearless bool) *node {
 		return nil
 	}
 	return &node{kind: Date, days: days, yearless: yearless}
-}
-
-func distinct(days []int) []int {
-	slices.Sort(days)
-	return slices.Compact(days)
 }
 
 func span(from, to int) *node {
