@@ -52,20 +52,17 @@ type Reading struct {
 
 // Read looks at a command.
 func Read(command string) Reading {
-	r := &reader{}
 	switch {
 	case len(command) > MaxCommand:
-		r.no("it is longer than 8 KiB")
-		return r.Reading
+		return Reading{Why: "it is longer than 8 KiB"}
 	case !utf8.ValidString(command) || text.HidesIn(command, text.Unseen, "\n\t"):
-		r.no("it has characters that nobody sees")
-		return r.Reading
+		return Reading{Why: "it has characters that nobody sees"}
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
 	if err != nil {
-		r.no("it is no command that can be read whole")
-		return r.Reading
+		return Reading{Why: "it is no command that can be read whole"}
 	}
+	r := &reader{}
 	r.words(file)
 	if ranged().MatchString(command) {
 		r.no("a redirection of it is a pattern to another shell")
@@ -162,7 +159,7 @@ func (r *reader) stmt(s *syntax.Stmt, inner bool) {
 }
 
 func (r *reader) redirect(to *syntax.Redirect) {
-	if to.N != nil && to.N.Value != "1" && to.N.Value != "2" && to.N.Value != "0" {
+	if to.N != nil && !slices.Contains([]string{"0", "1", "2"}, to.N.Value) {
 		r.no("it opens a file of its own")
 		return
 	}
@@ -190,19 +187,24 @@ func (r *reader) redirect(to *syntax.Redirect) {
 		}
 	case syntax.WordHdoc:
 	case syntax.Hdoc:
-		if !plainMark().MatchString(target) || len(to.Word.Parts) > 1 {
-			r.no("where a text given to it ends is not plain")
-		}
-		if _, unquoted := to.Word.Parts[0].(*syntax.Lit); !unquoted || to.Hdoc == nil {
-			return // it is taken as it stands
-		}
-		for _, p := range to.Hdoc.Parts {
-			if l, ok := p.(*syntax.Lit); !ok || strings.ContainsAny(l.Value, "\\$`") {
-				r.no("a text given to it has an expansion")
-			}
-		}
+		r.given(to, target)
 	default:
 		r.no("it writes to a file")
+	}
+}
+
+// given judges a text that is given to a program, up to a mark.
+func (r *reader) given(to *syntax.Redirect, mark string) {
+	if !plainMark().MatchString(mark) || len(to.Word.Parts) > 1 {
+		r.no("where a text given to it ends is not plain")
+	}
+	if _, unquoted := to.Word.Parts[0].(*syntax.Lit); !unquoted || to.Hdoc == nil {
+		return // it is taken as it stands
+	}
+	for _, p := range to.Hdoc.Parts {
+		if l, ok := p.(*syntax.Lit); !ok || strings.ContainsAny(l.Value, "\\$`") {
+			r.no("a text given to it has an expansion")
+		}
 	}
 }
 
@@ -236,17 +238,13 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 		r.no("it does not call a program by a plain name")
 		return
 	}
-	if argv[0] == "cd" {
-		// The next command begins where this one ends.
-		// One: where two lead together is not looked at.
-		if r.Moved || !inner || len(argv) != 2 || strings.HasPrefix(argv[1], "-") {
+	p, rest := find(argv)
+	switch {
+	case argv[0] == "cd": // the next command begins where this one ends
+		if r.Moved || !inner || len(argv) != 2 || strings.HasPrefix(argv[1], "-") { // where two lead together is not looked at
 			r.no("it goes to another directory")
 		}
 		r.Moved = true
-		return
-	}
-	p, rest := find(argv)
-	switch {
 	case p == nil:
 		r.no("a program in it is not known to only read, or not with that subcommand")
 	case globs && !p.anyFlag || dash && runs[p.name[0]] != nil:
@@ -279,72 +277,85 @@ type said struct {
 }
 
 func literal(w *syntax.Word) said {
-	s := said{known: true, plain: true}
-	var b, bare strings.Builder // bare is what no quotation marks are around
-	expanded := false
-	add := func(text string) {
-		s.plain = s.plain && (!expanded || text == "" || text[0] == '/') // zsh reads $HOME[1] and $HOME:h
-		expanded = expanded && text == ""
-		b.WriteString(text)
-	}
-	expand := func(p *syntax.ParamExp) {
-		if !known(p) {
-			s.known = false
-			return
-		}
-		s.plain, expanded = s.plain && b.Len() == 0, true // what a path begins with is looked at
-		b.WriteString("$" + p.Param.Value)
-	}
+	s := &spelling{said: said{known: true, plain: true}}
 	parts := whole(w.Parts)
 	for i, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			t := p.Value
-			s.plain = s.plain && plainText(t, i == 0) && !(t == "~" && len(parts) > 1)
-			bare.WriteString(t)
-			s.several = s.several || strings.ContainsAny(t, "*?[#^")
-			if i == 0 && t != "" && strings.ContainsRune("*?[", rune(t[0])) {
-				s.globs = true
-			}
-			if strings.HasPrefix(t, "^") || strings.Contains(t, "#") && strings.ContainsAny(t, "*?[") {
-				s.globs = true // globs of zsh
-			}
-			if b.Len() == 0 && i > 0 && strings.ContainsAny(t, "*?[") {
-				s.globs = true
-			}
-			add(unescaped(t))
+			s.plain = s.plain && !(p.Value == "~" && len(parts) > 1)
+			s.unquoted(p.Value, i == 0)
 		case *syntax.SglQuoted:
 			if i > 0 {
 				_, double := parts[i-1].(*syntax.SglQuoted) // for zsh it may be a mark in the quotation
 				s.plain = s.plain && !double
 			}
 			s.known = s.known && !p.Dollar
-			add(p.Value)
+			s.add(p.Value)
 		case *syntax.DblQuoted:
-			s.known = s.known && !p.Dollar
-			within := whole(p.Parts)
-			for n, q := range within {
-				switch q := q.(type) {
-				case *syntax.Lit:
-					s.plain = s.plain && plainDollars(q.Value, n == len(within)-1)
-					add(dequoted(q.Value))
-				case *syntax.ParamExp:
-					expand(q)
-				default:
-					s.known = false
-				}
-			}
+			s.quoted(p)
 		case *syntax.ParamExp:
-			expand(p)
+			s.expand(p)
 			s.plain = s.plain && p.Param != nil && p.Param.Value == "HOME" // of $PWD a repository can name the end: "x -delete"
 		default:
 			s.known = false
 		}
 	}
-	braces, plain := braced(bare.String())
-	s.dash = s.globs || braces && (strings.ContainsAny(bare.String(), "-*?[") || strings.Contains(bare.String(), ".."))
-	s.text, s.globs, s.several, s.plain = b.String(), s.globs || braces, s.several || braces, s.plain && plain
-	return s
+	bare := s.bare.String()
+	braces, plain := braced(bare)
+	s.dash = s.globs || braces && (strings.ContainsAny(bare, "-*?[") || strings.Contains(bare, ".."))
+	s.text, s.globs, s.several, s.plain = s.all.String(), s.globs || braces, s.several || braces, s.plain && plain
+	return s.said
+}
+
+// spelling is a word that is read piece by piece.
+type spelling struct {
+	said
+	all, bare strings.Builder // bare is what no quotation marks are around
+	expanded  bool            // it ends in a variable
+}
+
+func (s *spelling) add(text string) {
+	s.plain = s.plain && (!s.expanded || text == "" || text[0] == '/') // zsh reads $HOME[1] and $HOME:h
+	s.expanded = s.expanded && text == ""
+	s.all.WriteString(text)
+}
+
+func (s *spelling) expand(p *syntax.ParamExp) {
+	if !known(p) {
+		s.known = false
+		return
+	}
+	s.plain, s.expanded = s.plain && s.all.Len() == 0, true // what a path begins with is looked at
+	s.all.WriteString("$" + p.Param.Value)
+}
+
+// unquoted adds what no quotation marks are around; first says that the word begins with it.
+func (s *spelling) unquoted(t string, first bool) {
+	const globs = "*?["
+	s.plain = s.plain && plainText(t, first)
+	s.bare.WriteString(t)
+	s.several = s.several || strings.ContainsAny(t, "*?[#^")
+	s.globs = s.globs || first && t != "" && strings.ContainsRune(globs, rune(t[0])) ||
+		strings.HasPrefix(t, "^") || strings.Contains(t, "#") && strings.ContainsAny(t, globs) || // globs of zsh
+		!first && s.all.Len() == 0 && strings.ContainsAny(t, globs)
+	s.add(unescaped(t, ""))
+}
+
+// quoted adds what double quotation marks are around.
+func (s *spelling) quoted(p *syntax.DblQuoted) {
+	s.known = s.known && !p.Dollar
+	within := whole(p.Parts)
+	for n, q := range within {
+		switch q := q.(type) {
+		case *syntax.Lit:
+			s.plain = s.plain && plainDollars(q.Value, n == len(within)-1)
+			s.add(unescaped(q.Value, escapable))
+		case *syntax.ParamExp:
+			s.expand(q)
+		default:
+			s.known = false
+		}
+	}
 }
 
 // whole puts the pieces together in which the parser has a text.
@@ -374,18 +385,14 @@ func plainText(t string, first bool) bool {
 		case c == 0x85 || c == 0xA0:
 			return false // blanks of a locale, byte by byte
 		case c == '\\':
-			if endsLetter(t, i) {
+			if i++; endsLetter(t, i-1) || i == len(t) || t[i] < ' ' || t[i] > '~' || isWord(t[i]) {
 				return false
 			}
-			if i++; i == len(t) || t[i] <= ' ' && t[i] != ' ' || t[i] > '~' || isWord(t[i]) {
+		case c == '~':
+			home := first && i == 0 && (len(t) == 1 || t[1] == '/') // not somebody else's, or a directory that only zsh knows
+			if !home && (i == 0 || !isWord(t[i-1])) {
 				return false
 			}
-		case c == '~' && first && i == 0:
-			if len(t) > 1 && t[1] != '/' {
-				return false // somebody else's, or a directory that only zsh knows
-			}
-		case c == '~' && (i == 0 || !isWord(t[i-1])):
-			return false
 		}
 	}
 	return true
@@ -449,25 +456,15 @@ func known(p *syntax.ParamExp) bool {
 	return reflect.DeepEqual(*p, syntax.ParamExp{Dollar: p.Dollar, Rbrace: p.Rbrace, Short: p.Short, Param: p.Param})
 }
 
-// unescaped is an unquoted text without its backslashes.
-func unescaped(t string) string {
-	var b strings.Builder
-	for i := 0; i < len(t); i++ {
-		if t[i] == '\\' && i+1 < len(t) {
-			if i++; t[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(t[i])
-	}
-	return b.String()
-}
+// Behind a backslash between double quotation marks these alone are not what they are.
+const escapable = "$`\"\\\n"
 
-// dequoted is a text between double quotation marks without its backslashes.
-func dequoted(t string) string {
+// unescaped is a text without the backslashes that stand before one of some characters, or where
+// none are given before any, and without the line ends behind them.
+func unescaped(t, only string) string {
 	var b strings.Builder
 	for i := 0; i < len(t); i++ {
-		if t[i] == '\\' && i+1 < len(t) && strings.IndexByte("$`\"\\\n", t[i+1]) >= 0 {
+		if t[i] == '\\' && i+1 < len(t) && (only == "" || strings.IndexByte(only, t[i+1]) >= 0) {
 			if i++; t[i] == '\n' {
 				continue
 			}
@@ -517,43 +514,56 @@ func parseList(b []byte) (all []*program) {
 		}
 		p := &program{name: strings.Fields(fields[0]), flags: map[string]flag{}, most: -1}
 		for _, o := range strings.Fields(fields[1]) {
-			switch m, err := strconv.Atoi(o); {
-			case err == nil:
-				p.most = m
-			case o == "*":
-			case o == "place":
-				p.place = true
-			case o == "words":
-				p.words = true
-			case strings.HasPrefix(o, "/"):
-				p.first = text.Pattern("^(?:" + strings.Trim(o, "/") + ")$")
-			default:
+			if !p.takes(o) {
 				panic("shell: line " + strconv.Itoa(n+1) + " of the list has an unknown word: " + o)
 			}
 		}
 		for _, f := range strings.Fields(strings.Join(fields[2:], " ")) {
-			switch name := strings.TrimRight(f, "=?+"); {
-			case f == "-*":
-				p.anyFlag = true
-			case f == "-#":
-				p.numbers = true
-			case strings.HasSuffix(f, "="):
-				p.flags[name] = takes
-			case strings.HasSuffix(f, "?"):
-				p.flags[name] = mayTake
-			case strings.HasSuffix(f, "+"):
-				p.flags[name] = takesNext
-			case !p.words && len(f) > 2 && f[1] != '-': // several of one letter
-				for _, c := range f[1:] {
-					p.flags["-"+string(c)] = alone
-				}
-			default:
-				p.flags[f] = alone
-			}
+			p.knows(f)
 		}
 		all = append(all, p)
 	}
 	return all
+}
+
+// takes reads a word of the column of operands.
+func (p *program) takes(o string) (ok bool) {
+	switch m, err := strconv.Atoi(o); {
+	case err == nil:
+		p.most = m
+	case o == "*":
+	case o == "place":
+		p.place = true
+	case o == "words":
+		p.words = true
+	case strings.HasPrefix(o, "/"):
+		p.first = text.Pattern("^(?:" + strings.Trim(o, "/") + ")$")
+	default:
+		return false
+	}
+	return true
+}
+
+// knows reads a word of the columns of flags.
+func (p *program) knows(f string) {
+	switch name := strings.TrimRight(f, "=?+"); {
+	case f == "-*":
+		p.anyFlag = true
+	case f == "-#":
+		p.numbers = true
+	case strings.HasSuffix(f, "="):
+		p.flags[name] = takes
+	case strings.HasSuffix(f, "?"):
+		p.flags[name] = mayTake
+	case strings.HasSuffix(f, "+"):
+		p.flags[name] = takesNext
+	case !p.words && len(f) > 2 && f[1] != '-': // several of one letter
+		for _, c := range f[1:] {
+			p.flags["-"+string(c)] = alone
+		}
+	default:
+		p.flags[f] = alone
+	}
 }
 
 // find is the line of a command, the one with the most words, and what stands behind.
@@ -580,11 +590,6 @@ func (p *program) counts(args []string, several []bool) bool {
 // that stands in a word of its own is none that could be a flag, should the program not
 // take it for the value.
 func (p *program) reads(args []string) bool {
-	operands := 0
-	operand := func(a string) bool {
-		operands++
-		return (operands > 1 || p.first == nil || p.first().MatchString(a)) && (p.most < 0 || operands <= p.most)
-	}
 	if !p.anyFlag && slices.ContainsFunc(args, func(a string) bool {
 		return strings.Contains(a, "--output") && !strings.HasPrefix(a, "--output-delimiter")
 	}) {
@@ -593,49 +598,50 @@ func (p *program) reads(args []string) bool {
 	if said := runs[p.name[0]]; said != nil && said().MatchString(" "+strings.Join(args, " ")) {
 		return false
 	}
+	operands, ended := 0, false // behind "--" there are no flags
 	for i := 0; i < len(args); i++ {
-		a := args[i]
 		value := func() bool {
 			i++
 			return i < len(args) && (p.words || len(args[i]) < 2 || args[i][0] != '-')
 		}
-		name, _, has := strings.Cut(a, "=")
-		switch {
-		case p.words:
-			if !strings.HasPrefix(a, "-") && !slices.Contains([]string{"!", "(", ")", ","}, a) {
-				if !operand(a) {
-					return false
-				}
-				continue
-			}
-			if kind, ok := p.flags[a]; !ok || kind == takes && !value() {
+		switch a := args[i]; {
+		case ended || !p.isFlag(a):
+			if operands++; operands == 1 && p.first != nil && !p.first().MatchString(a) || p.most >= 0 && operands > p.most {
 				return false
 			}
-		case a == "--":
-			for _, a := range args[i+1:] {
-				if !operand(a) {
-					return false
-				}
-			}
-			return true
-		case len(a) < 2 || a[0] != '-':
-			if !operand(a) {
-				return false
-			}
-		case p.anyFlag:
-		case p.numbers && strings.Trim(a[1:], "0123456789") == "":
-		case strings.HasPrefix(a, "--"):
-			kind, ok := p.flags[name]
-			if !ok || has && (kind == alone || kind == takesNext) || !has && (kind == takes || kind == takesNext) && !value() {
-				return false
-			}
-		default:
-			if !p.letters(a, value) {
-				return false
-			}
+		case a == "--" && !p.words:
+			ended = true
+		case !p.flag(a, value):
+			return false
 		}
 	}
 	return true
+}
+
+// isFlag reports whether a word is no operand.
+func (p *program) isFlag(a string) bool {
+	if p.words {
+		return strings.HasPrefix(a, "-") || slices.Contains([]string{"!", "(", ")", ","}, a)
+	}
+	return len(a) > 1 && a[0] == '-'
+}
+
+// flag reports whether a flag only reads; value takes the next word for what it is given.
+func (p *program) flag(a string, value func() bool) bool {
+	name, _, has := strings.Cut(a, "=")
+	kind, known := p.flags[name]
+	switch {
+	case p.words:
+		kind, known = p.flags[a]
+		return known && (kind != takes || value())
+	case p.anyFlag, p.numbers && strings.Trim(a[1:], "0123456789") == "":
+		return true
+	case !strings.HasPrefix(a, "--"):
+		return p.letters(a, value)
+	case has:
+		return known && (kind == takes || kind == mayTake)
+	}
+	return known && (kind == alone || kind == mayTake || value())
 }
 
 // runs are the arguments by which a program that is known to read has another one run,
