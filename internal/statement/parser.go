@@ -148,8 +148,7 @@ func (p *parser) selection() {
 		p.operand()
 	}
 	p.order()
-	for p.is(0, "limit", "offset") {
-		p.at++
+	for p.take("limit", "offset") {
 		p.list(p.expression) // SQLite has LIMIT offset, count
 		p.take("row", "rows")
 	}
@@ -248,16 +247,13 @@ func (p *parser) joined() {
 	for {
 		crossed := false
 		switch {
-		case p.is(0, "natural", "cross"):
-			p.at++
+		case p.take("natural", "cross"):
 			crossed = true
 			p.take("inner", "left", "right", "full")
 			p.take("outer")
-		case p.is(0, "left", "right", "full"):
-			p.at++
+		case p.take("left", "right", "full"):
 			p.take("outer")
-		case p.is(0, "inner"):
-			p.at++
+		case p.take("inner"):
 		case !p.is(0, "join"):
 			return
 		}
@@ -365,19 +361,15 @@ func (p *parser) operands() {
 func (p *parser) turned() {
 	for !p.failed {
 		switch {
-		case p.is(0, "::"):
-			p.at++
+		case p.take("::"):
 			p.typeName()
-		case p.is(0, "collate"):
-			p.at++
+		case p.take("collate"):
 			p.name()
 		case p.is(0, "at") && p.is(1, "time"):
 			p.need("at", "time", "zone")
 			p.value()
-		case p.is(0, "isnull", "notnull"):
-			p.at++
-		case p.is(0, "is"):
-			p.at++
+		case p.take("isnull", "notnull"):
+		case p.take("is"):
 			p.take("not")
 			if p.take("null", "true", "false", "unknown") {
 				continue
@@ -570,11 +562,9 @@ func (p *parser) typeName() {
 		})
 		p.need(")")
 	}
-	if t.text == "time" || t.text == "timestamp" {
-		if p.is(0, "with", "without") && p.is(1, "time") {
-			p.at++
-			p.need("time", "zone")
-		}
+	if (t.text == "time" || t.text == "timestamp") && p.is(0, "with", "without") && p.is(1, "time") {
+		p.at++
+		p.need("time", "zone")
 	}
 	if p.is(0, "[") && p.is(1, "]") {
 		p.at += 2

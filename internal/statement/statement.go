@@ -14,6 +14,7 @@ package statement
 
 import (
 	_ "embed"
+	"maps"
 	"strings"
 	"unicode/utf8"
 )
@@ -77,72 +78,48 @@ func scan(d Dialect, s string) (out []token, ok bool) {
 	if !utf8.ValidString(s) {
 		return nil, false
 	}
-	for i := 0; i < len(s); {
-		switch c := s[i]; {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			i++
-		case c == '\'' || c == '"':
-			n := closing(s[i:])
-			if n < 0 {
-				return nil, false
-			}
-			if inside := s[i+1 : i+n-1]; c == '"' {
-				if d == Postgres && len(inside) > maxName {
-					return nil, false
-				}
-				out = append(out, token{quoted, inside})
-			} else {
-				out = append(out, token{text, ""})
-			}
-			i += n
-		case letter(c):
-			n := run(s[i:], func(c byte) bool { return letter(c) || digit(c) })
-			if next(s, i+n, `'"$`) || d == Postgres && n > maxName {
-				return nil, false // E'…', U&"…" and their like, or a name with a $
-			}
-			out = append(out, token{word, strings.ToLower(s[i : i+n])})
-			i += n
-		case digit(c):
-			n := numeral(s[i:])
-			if i+n < len(s) && (letter(s[i+n]) || digit(s[i+n])) || next(s, i+n, `.'"$`) {
-				return nil, false
-			}
-			out = append(out, token{number, ""})
-			i += n
-		case strings.IndexByte("(),;", c) >= 0 || d == Postgres && (c == '[' || c == ']'):
-			out = append(out, token{sign, string(c)})
-			i++
-		case c == '.':
-			if i+1 < len(s) && digit(s[i+1]) {
-				return nil, false // .5, or a field of a name that ends in a digit
-			}
-			out = append(out, token{sign, "."})
-			i++
-		case c == ':':
-			if d != Postgres || !strings.HasPrefix(s[i:], "::") {
-				return nil, false // a parameter
-			}
-			out = append(out, token{sign, "::"})
-			i += 2
-		case strings.IndexByte(operating, c) >= 0:
-			n := run(s[i:], func(c byte) bool { return strings.IndexByte(operating, c) >= 0 })
-			signs := operator(d, s[i:i+n])
-			if signs == nil {
-				return nil, false
-			}
-			for _, o := range signs {
-				out = append(out, token{sign, o})
-			}
-			i += n
-		default:
+	for s != "" {
+		tokens, n := piece(d, s)
+		if n == 0 {
 			return nil, false
 		}
+		out, s = append(out, tokens...), s[n:]
 	}
 	return append(out, token{}), true
 }
 
-// closing is how long a text between quotation marks is with both of them; twice the mark
-// is one within. What else a text can hold is not certain: a backslash escapes under a
+// piece is what a text begins with, and how long that is: 0 where it is not certain.
+func piece(d Dialect, s string) (out []token, n int) {
+	switch c := s[0]; {
+	case strings.IndexByte(" \t\n\r", c) >= 0:
+		return nil, 1
+	case c == '\'':
+		return []token{{kind: text}}, closing(s)
+	case c == '"':
+		if n = closing(s); n > 0 && (d != Postgres || n-2 <= maxName) {
+			return []token{{quoted, s[1 : n-1]}}, n
+		}
+	case letter(c):
+		n = run(s, func(c byte) bool { return letter(c) || digit(c) })
+		if !next(s, n, `'"$`) && (d != Postgres || n <= maxName) { // no E'…', U&"…" and their like, nor a name with a $
+			return []token{{word, strings.ToLower(s[:n])}}, n
+		}
+	case digit(c):
+		n = numeral(s)
+		if (n == len(s) || !letter(s[n]) && !digit(s[n])) && !next(s, n, `.'"$`) {
+			return []token{{kind: number}}, n
+		}
+	case strings.IndexByte("(),;", c) >= 0, d == Postgres && (c == '[' || c == ']'),
+		c == '.' && (len(s) == 1 || !digit(s[1])): // .5, or a field of a name that ends in a digit
+		return []token{{sign, s[:1]}}, 1
+	case d == Postgres && strings.HasPrefix(s, "::"): // one by itself is a parameter
+		return []token{{sign, "::"}}, 2
+	}
+	return operator(d, s)
+}
+
+// closing is how long a text between quotation marks is with both of them, 0 where that is not
+// certain; twice the mark is one within. What else a text can hold is not certain: a backslash escapes under a
 // setting of PostgreSQL.
 func closing(s string) int {
 	for i := 1; i < len(s); i++ {
@@ -152,10 +129,10 @@ func closing(s string) int {
 		case c == s[0]:
 			return i + 1
 		case c == '\\' || c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f:
-			return -1
+			return 0
 		}
 	}
-	return -1
+	return 0
 }
 
 func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
@@ -198,17 +175,18 @@ var operators = map[Dialect]map[string]bool{
 	Postgres: set("+ - * / % < > <= >= = == <> != || ~ ~* !~ !~* -> ->> #> #>> @> <@"),
 }
 
-func operator(d Dialect, s string) []string {
-	operators := operators[d]
+// operator is what the run of such characters says that a text begins with, and how long it is.
+func operator(d Dialect, s string) (out []token, n int) {
+	n = run(s, func(c byte) bool { return strings.IndexByte(operating, c) >= 0 })
+	operators, s := operators[d], s[:n]
 	switch {
-	case strings.Contains(s, "--") || strings.Contains(s, "/*"):
-		return nil // a comment
+	case strings.Contains(s, "--") || strings.Contains(s, "/*"): // a comment
 	case operators[s]:
-		return []string{s}
-	case len(s) > 1 && strings.HasSuffix(s, "-") && operators[s[:len(s)-1]] && !strings.ContainsAny(s, "~!@#%^&|?`"):
-		return []string{s[:len(s)-1], "-"}
+		return []token{{sign, s}}, n
+	case n > 1 && strings.HasSuffix(s, "-") && operators[s[:n-1]] && !strings.ContainsAny(s, "~!@#%^&|?`"):
+		return []token{{sign, s[:n-1]}, {sign, "-"}}, n
 	}
-	return nil
+	return nil, 0
 }
 
 //go:embed words.txt
@@ -225,9 +203,7 @@ var lists = func() map[string]map[string]bool {
 		if out[name] == nil {
 			out[name] = map[string]bool{}
 		}
-		for _, w := range strings.Fields(words) {
-			out[name][w] = true
-		}
+		maps.Copy(out[name], set(words))
 	}
 	return out
 }()
