@@ -75,7 +75,7 @@ func Read(command string) Reading {
 		r.no("there is no command in it")
 	}
 	r.stmts(file.Stmts, false)
-	if r.Moved && r.Place {
+	if r.Moved && (r.Place || slices.ContainsFunc(r.Words, func(w string) bool { return strings.Contains(w, "$PWD") })) {
 		r.no("it goes to another directory first")
 	}
 	r.Reads = r.Why == ""
@@ -99,11 +99,26 @@ func (r *reader) words(file *syntax.File) {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if w, ok := n.(*syntax.Word); ok {
 			if l := literal(w); l.known && l.text != "" {
-				r.Words = append(r.Words, l.text)
+				r.Words = append(append(r.Words, l.text), within(l.text)...)
 			}
 		}
 		return true
 	})
+}
+
+// within are the names that may stand in a word behind a flag, or behind the @ by which some
+// programs are given a file of arguments: -ffile, --file=file, @file.
+func within(word string) (out []string) {
+	switch {
+	case word[0] == '@':
+		out = append(out, word[1:])
+	case word[0] == '-' && len(word) > 2:
+		out = append(out, word[2:])
+		if _, value, ok := strings.Cut(word, "="); ok {
+			out = append(out, value)
+		}
+	}
+	return slices.DeleteFunc(out, func(w string) bool { return w == "" })
 }
 
 // marks refuses what begins a comment or a shell of its own for some shells only.
@@ -111,7 +126,8 @@ func (r *reader) marks(command string, file *syntax.File) {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Comment:
-			if at := n.Hash.Offset(); strings.Contains(n.Text, `\`) || at > 0 && !strings.ContainsRune(" \t\n", rune(command[at-1])) {
+			// Where a person types, zsh has no comments: what ends a command there is run.
+			if at := n.Hash.Offset(); strings.ContainsAny(n.Text, "\\;&|<>$`") || strings.Contains(n.Text, "=(") || at > 0 && !strings.ContainsRune(" \t\n", rune(command[at-1])) {
 				r.no("a comment of it may be none")
 			}
 		case *syntax.Subshell:
@@ -231,6 +247,10 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 			r.no("a word of it is another to another shell")
 			return
 		}
+		if elsewhere().MatchString(l.text) {
+			r.no("a path of it may be another machine's")
+			return
+		}
 		globs, dash = globs || l.globs, dash || l.dash
 		argv, several = append(argv, l.text), append(several, l.several)
 	}
@@ -247,7 +267,7 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 		r.Moved = true
 	case p == nil:
 		r.no("a program in it is not known to only read, or not with that subcommand")
-	case globs && !p.anyFlag || dash && runs[p.name[0]] != nil:
+	case globs && !p.anyName || dash && runs[p.name[0]] != nil:
 		r.no("a word of it may stand for a flag")
 	case p.counts(rest, several[len(argv)-len(rest):]):
 		r.no("a word of it may stand for several")
@@ -257,6 +277,9 @@ func (r *reader) call(c *syntax.CallExpr, inner bool) {
 		r.Place = r.Place || p.place
 	}
 }
+
+// elsewhere is a path that is another machine's to some systems: //host/share, and behind "=" too.
+var elsewhere = text.Pattern(`(?:^|=)(?://|\\\\)[A-Za-z0-9._-]+[/\\]`)
 
 // bare is a word as it is usually written: quotation marks and backslashes have a shell
 // pass the person's own alias of that name.
@@ -289,10 +312,14 @@ func literal(w *syntax.Word) said {
 				_, double := parts[i-1].(*syntax.SglQuoted) // for zsh it may be a mark in the quotation
 				s.plain = s.plain && !double
 			}
+			slashes := len(p.Value) - len(strings.TrimRight(p.Value, `\`))
+			s.plain = s.plain && slashes%2 == 0 // else fish goes on behind the mark
+			s.bare.WriteByte(0)
 			s.known = s.known && !p.Dollar
 			s.add(p.Value)
 		case *syntax.DblQuoted:
 			s.quoted(p)
+			s.bare.WriteByte(0)
 		case *syntax.ParamExp:
 			s.expand(p)
 			s.plain = s.plain && p.Param != nil && p.Param.Value == "HOME" // of $PWD a repository can name the end: "x -delete"
@@ -302,7 +329,7 @@ func literal(w *syntax.Word) said {
 	}
 	bare := s.bare.String()
 	braces, plain := braced(bare)
-	s.dash = s.globs || braces && (strings.ContainsAny(bare, "-*?[") || strings.Contains(bare, ".."))
+	s.dash = s.globs || braces && (strings.ContainsAny(bare, "-*?[\x00") || strings.Contains(bare, ".."))
 	s.text, s.globs, s.several, s.plain = s.all.String(), s.globs || braces, s.several || braces, s.plain && plain
 	return s.said
 }
@@ -310,7 +337,7 @@ func literal(w *syntax.Word) said {
 // spelling is a word that is read piece by piece.
 type spelling struct {
 	said
-	all, bare strings.Builder // bare is what no quotation marks are around
+	all, bare strings.Builder // bare is what no quotation marks are around, with a NUL for what they are
 	expanded  bool            // it ends in a variable
 }
 
@@ -426,26 +453,27 @@ func plainDollars(t string, last bool) bool {
 }
 
 // braced reports whether braces without quotation marks around them may make several
-// words of one. They must be in pairs: zsh takes one by itself for the end of a block;
-// and no word of them may begin with "=".
+// words of one, or another one: zsh may take those of {ab} one by one (BRACE_CCL). They must
+// be in pairs: it takes one by itself for the end of a block; and no word of them may begin with "=".
 func braced(t string) (several, plain bool) {
-	depth := 0
+	depth, open := 0, 0
 	for i := 0; i < len(t); i++ {
 		switch t[i] {
 		case '\\':
 			i++
 		case '{':
-			depth++
+			depth, open = depth+1, i+1
 		case '}':
 			if depth--; depth < 0 {
 				return false, false
 			}
+			several = several || i-open > 1 || i-open == 1 && !isWord(t[open])
 		}
 	}
 	if !strings.Contains(t, "{") {
 		return false, depth == 0
 	}
-	return strings.Contains(t, ",") || strings.Contains(t, ".."), depth == 0 && !strings.Contains(t, "=")
+	return several || strings.Contains(t, ",") || strings.Contains(t, ".."), depth == 0 && !strings.Contains(t, "=")
 }
 
 // known are the variables that begin a path and nothing else.
@@ -482,6 +510,7 @@ type program struct {
 	name    []string        // with its subcommand
 	flags   map[string]flag // with their hyphens
 	anyFlag bool
+	anyName bool // no flag that a pattern stands for does anything but read
 	numbers bool // -5 is a flag
 	most    int  // operands, -1 for any number
 	first   func() *regexp.Regexp
@@ -536,6 +565,8 @@ func (p *program) takes(o string) (ok bool) {
 		p.place = true
 	case o == "words":
 		p.words = true
+	case o == "names":
+		p.anyName = true
 	case strings.HasPrefix(o, "/"):
 		p.first = text.Pattern("^(?:" + strings.Trim(o, "/") + ")$")
 	default:
@@ -548,7 +579,7 @@ func (p *program) takes(o string) (ok bool) {
 func (p *program) knows(f string) {
 	switch name := strings.TrimRight(f, "=?+"); {
 	case f == "-*":
-		p.anyFlag = true
+		p.anyFlag, p.anyName = true, true
 	case f == "-#":
 		p.numbers = true
 	case strings.HasSuffix(f, "="):
@@ -602,7 +633,7 @@ func (p *program) reads(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		value := func() bool {
 			i++
-			return i < len(args) && (p.words || len(args[i]) < 2 || args[i][0] != '-')
+			return i < len(args) && (p.words || len(args[i]) < 2 || args[i][0] != '-' || p.numbers && strings.Trim(args[i][1:], "0123456789") == "")
 		}
 		switch a := args[i]; {
 		case ended || !p.isFlag(a):
@@ -646,12 +677,13 @@ func (p *program) flag(a string, value func() bool) bool {
 
 // runs are the arguments by which a program that is known to read has another one run,
 // wherever they stand: what git takes from a signature is gpg's to say; ugrep and ripgrep,
-// which some call grep, filter and page; and bat, which some call cat, pages and keeps a
-// configuration.
+// which some call grep, filter and page; bat, which some call cat, keeps a configuration; and a
+// program of binutils takes arguments out of a file that stands behind an @.
 var runs = map[string]func() *regexp.Regexp{
 	"git":  text.Pattern(`%[-+ ]?G|%\(\*?signature| --sort[= ]\S*signature`),
 	"grep": ugrep, "egrep": ugrep, "fgrep": ugrep,
-	"cat": text.Pattern(` --(pager|generate)| cache( |$)`),
+	"cat":     text.Pattern(` cache( |$)`),
+	"strings": text.Pattern(` @`),
 }
 
 var ugrep = text.Pattern(` --(filter|pre|hostname-bin|pager|view|config|save-config)| ---| -[0-9A-Za-z]*Q`)
