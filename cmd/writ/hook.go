@@ -19,6 +19,7 @@ import (
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/hook"
+	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -133,6 +134,7 @@ func (f *flags) hookClaudeCode(c *cobra.Command) error {
 		a := &hookAsked{Host: "claude-code", Event: "stdin", Root: root, Interactive: interactive}
 		reply, gone = f.hookAt(ctx, a, onStdin, func() bool {
 			e, ok := readClaude(localdoor.Peek())
+			e.Root = root
 			return !ok || e.waits()
 		})
 	}
@@ -149,15 +151,19 @@ func (f *flags) hookClaudeCode(c *cobra.Command) error {
 	}
 	reads := false
 	if reply.Event == "" && (e.Event == "before" || e.Event == "after") {
-		call, _ := e.call(hook.Named(e.Host), nil)
-		if reads = call.Reads; !call.Judged {
+		e.Root = root
+		var own []string // which nobody else looks for where no gateway runs
+		if dir, err := stateThere(f.state); err == nil && dir != "" {
+			own = statedir.Own(dir)
+		}
+		call, _ := e.call(hook.Named(e.Host), own)
+		if reads = call.Reads && !names(call.Names, e.Dir, own); !call.Judged {
 			return nil
 		}
 	}
 	switch e.Event {
 	case "before":
 		if !genuine {
-			e.Root = root
 			reply, gone = f.hookAt(ctx, e.hookAsked, clients, func() bool { return !reads })
 		}
 		return answerBefore(c.OutOrStdout(), reply, gone, reads)

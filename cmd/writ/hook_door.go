@@ -110,7 +110,7 @@ func readHook(b []byte) (a hookAsked, ok bool) {
 
 // call is the call that is judged. own are the paths that no tool may name.
 func (a *hookAsked) call(h *hook.Host, own []string) (hook.Call, gateway.HostCall) {
-	c := h.Call(a.Tool, a.Arguments, a.Root != "" && filepath.Clean(a.Dir) == filepath.Clean(a.Root))
+	c := h.Call(a.Tool, a.Arguments, a.Root != "" && filepath.Clean(a.Dir) == filepath.Clean(a.Root) && !inBare(a.Root))
 	if h.Shell(a.Tool) && steered(h, a.Root) {
 		c.Steered, c.Reads, c.Tool = true, false, a.Tool
 		c.Why = "the project's own settings, in " + h.Settings[0] + " or beside it, say which programs run"

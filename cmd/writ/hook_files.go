@@ -13,6 +13,9 @@ import (
 // What a client's own tools come upon in the file system, which is looked up before a
 // call is judged.
 
+// globs are the signs by which a word stands for the names of files, to zsh with its extended ones.
+const globs = "*?[{#^"
+
 // search are the programs that read what they find below a directory.
 var search = []string{"grep", "egrep", "fgrep", "rg", "diff"}
 
@@ -26,26 +29,19 @@ func finds(words []string, dir string, moved bool, own []string) bool {
 	follows := looks && slices.ContainsFunc(words, followsLinks)
 	compares := slices.Contains(words, "diff")
 	for i, w := range append(words[:len(words):len(words)], ".") {
-		at := strings.IndexAny(w, "*?[{")
+		at := strings.IndexAny(w, globs)
 		if at < 0 && !looks {
 			continue
 		}
 		if moved || strings.Contains(w, "{") && strings.ContainsAny(w, ",.") && strings.ContainsAny(w, "/~") {
 			return true
 		}
-		for _, sign := range []string{"~", "$HOME"} {
-			if rest, ok := strings.CutPrefix(w, sign); ok && (rest == "" || rest[0] == '/') {
-				w = home + rest
-			}
-		}
-		if rest, ok := strings.CutPrefix(w, "$PWD"); ok {
-			w = "." + rest
-		}
+		w = expanded(w, home)
 		if strings.HasPrefix(w, "~") {
 			return true // of somebody else
 		}
 		var pattern []string
-		if at := strings.IndexAny(w, "*?[{"); at >= 0 {
+		if at := strings.IndexAny(w, globs); at >= 0 {
 			cut := strings.LastIndexByte(w[:at], '/') + 1
 			w, pattern = w[:cut], strings.Split(w[cut:], "/")
 		}
@@ -57,6 +53,32 @@ func finds(words []string, dir string, moved bool, own []string) bool {
 		}
 	}
 	return false
+}
+
+// expanded is a word with what a shell puts in the place of its beginning.
+func expanded(w, home string) string {
+	for sign, dir := range map[string]string{"~": home, "$HOME": home, "$PWD": "."} {
+		if rest, ok := strings.CutPrefix(w, sign); ok && (rest == "" || rest[0] == '/') {
+			return dir + rest
+		}
+	}
+	return w
+}
+
+// names reports whether a word of a command is one of Writ's own files, or lies in one.
+func names(words []string, dir string, own []string) bool {
+	home, _ := os.UserHomeDir()
+	l := newLinks(own)
+	return slices.ContainsFunc(words, func(w string) bool {
+		if w = expanded(w, home); !filepath.IsAbs(w) {
+			w = filepath.Join(dir, w)
+		}
+		real, err := filepath.EvalSymlinks(w)
+		if err != nil {
+			real = w
+		}
+		return slices.ContainsFunc(l.own, func(p string) bool { return within(p, w) || within(p, real) })
+	})
 }
 
 // followsLinks reports whether a flag may have a program that looks through directories
@@ -158,6 +180,21 @@ func (l *links) below(dir string) bool {
 		link := e.Type()&os.ModeSymlink != 0
 		if link && l.above(to) || (link || e.IsDir()) && l.below(to) {
 			return true
+		}
+	}
+	return false
+}
+
+// inBare reports whether git would take a directory, or one above it, for a repository by what
+// lies open in it: then files that anybody can have put there say what it runs.
+func inBare(dir string) bool {
+	there := func(at, name string) bool { _, err := os.Stat(filepath.Join(at, name)); return err == nil }
+	for at := filepath.Clean(dir); !there(at, ".git"); at = filepath.Dir(at) {
+		if there(at, "HEAD") && (there(at, "objects") || there(at, "commondir")) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			return false
 		}
 	}
 	return false

@@ -21,6 +21,7 @@ import (
 	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/hook"
 	cmdline "github.com/writ-project/writ/internal/shell"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 func init() { programs["hook-client"] = hookClient }
@@ -162,7 +163,8 @@ func TestFinds(t *testing.T) {
 		"cat ~/.local/state/w*/log.key": true, "cat $HOME/.local/state/wri?/log.key": true, "cat ../.local/state/*/log.key": true,
 		"grep -r key ~": true, "grep -r key /": true, "rg key ..": true, "rg key ../.local": true, "cat /home/*/.local/state/writ/log.key": true,
 		"cat {~/.local/state/writ/log.key,x}": true, "cat ~u/.local/*/writ/log.key": true, "(cd ~/.local/state && cat */log.key)": true,
-		"(cd src && ls)": false, "cat {a,b}.go": false,
+		"(cd src && ls)": false, "cat {a,b}.go": false, "cat a#b.txt": false, "git show HEAD^": false,
+		"cat ~/.local/state/^zz/log.key": true, "cat ~/.local/state/wri#t/log.key": true, "cat ~/.local/state/^zz/gateways/*": true,
 		"rg key": false, "grep -rn key src": false, "cat *.go": false, "ls ~": false, "ls /": false, "cat ~/notes/*.md": false, "ls src/*.go": false,
 	} {
 		r := cmdline.Read(command)
@@ -172,6 +174,25 @@ func TestFinds(t *testing.T) {
 	}
 	if !finds(cmdline.Read("rg key").Words, "/home/u", false, own) {
 		t.Error("a search from a directory above is not seen")
+	}
+}
+
+// TestInBare: a directory that git takes for a repository by what lies open in it.
+func TestInBare(t *testing.T) {
+	dir := t.TempDir()
+	make := func(names ...string) {
+		for _, n := range names {
+			must(os.MkdirAll(filepath.Join(dir, filepath.FromSlash(n)), 0o700))
+		}
+	}
+	make("bare/objects", "bare/refs", "bare/docs", "bare/clone/.git", "linked", "plain/HEAD", "half/objects")
+	for _, f := range []string{"bare/HEAD", "linked/HEAD", "linked/commondir"} {
+		must(os.WriteFile(filepath.Join(dir, filepath.FromSlash(f)), nil, 0o600))
+	}
+	for at, want := range map[string]bool{"bare": true, "bare/docs": true, "linked": true, "bare/clone": false, "plain": false, "half": false, ".": false} {
+		if got := inBare(filepath.Join(dir, filepath.FromSlash(at))); got != want {
+			t.Errorf("%s: %v", at, got)
+		}
 	}
 }
 
@@ -299,6 +320,13 @@ func TestHook(t *testing.T) {
 		return before(id, "Read", fmt.Sprintf(`{"file_path":%q}`, path), "default") + "\n" +
 			verb + event("PostToolUse", `"tool_name":"Read","tool_input":{"file_path":%q},"tool_response":{"file":{"filePath":%q}},"tool_use_id":%q`, path, path, id)
 	}
+	// What leads to Writ's own key, in the project.
+	if err := os.Symlink(filepath.Join(state, "log.key"), filepath.Join(project, "key")); err != nil {
+		t.Fatal(err)
+	}
+	there := func(id, command string) string {
+		return strings.Replace(before(id, "Bash", `{"command":`+string(strictjson.Quote(command))+`}`, "default"), `"cwd":"/proj"`, `"cwd":"`+project+`"`, 1)
+	}
 	type step struct{ event, want string }
 	steps := []step{
 		{before("1", "Bash", `{"command":"ls"}`, "default"), ""},
@@ -345,6 +373,13 @@ func TestHook(t *testing.T) {
 		{fmt.Sprintf(`forge {"host":"claude-code","client":CLIENT,"event":"after","id":"25","tool":"Read","root":%q,"arguments":{"file_path":%[2]q},"result":{"file":{"filePath":%[2]q}}}`,
 			project, filepath.Join(project, "b.go")), "does not come from that client"},
 		{before("26", "Edit", edit("b.go"), "default"), `"ask"`},
+		{there("26a", "cat a.go"), ""},
+		{there("26b", "cat key"), `"deny"`},
+		{there("26c", `cat "$PWD/key"`), `"deny"`},
+		{there("26d", "wc --files0-from=key"), `"deny"`},
+		{there("26e", "grep -fkey x a.go"), `"deny"`},
+		{there("26f", "strings @key"), `"deny"`},
+		{there("26g", `cat "$PWD/a.go"`), ""},
 		// A project whose settings say which programs run has every command ask.
 		{"settings " + `{"env":{"NODE_ENV":"test","API_URL":"x"},"permissions":{"allow":["Bash(ls)"]}}`, ""},
 		{before("27", "Bash", `{"command":"ls"}`, "default"), ""},
@@ -368,6 +403,10 @@ func TestHook(t *testing.T) {
 		{before("42", "Bash", `{"command":"rm a"}`, "default"), `Writ is not running, so nothing was done`},
 		{before("43", "Edit", edit("a.go"), "default"), `"deny"`},
 		{event("UserPromptSubmit", `"prompt":"hello"`), "is not on record"},
+		{there("44", "cat key"), `"deny"`},
+		{there("44b", "cat "+state+"/log.key"), `"deny"`},
+		{"settings " + `{"env":{"PATH":"/proj/bin:/bin"}}`, ""},
+		{there("45", "ls"), `"deny"`},
 	}
 	var events, wants []string
 	for _, s := range steps {

@@ -70,6 +70,13 @@ func (g *Gateway) locate(ctx context.Context, f *fleet, in *gate.Input, host *Ho
 		srv = thisProcess()
 		if host != nil && host.Dir != "" {
 			srv.bases, srv.elsewhere = []string{host.Dir}, host.Elsewhere
+			own := srv.env
+			srv.env = func(name string) string {
+				if name == "PWD" {
+					return host.Dir
+				}
+				return own(name)
+			}
 		}
 	}
 	if srv == nil || len(f.ownPaths) == 0 {

@@ -159,6 +159,7 @@ func TestSteers(t *testing.T) {
 		"build.gradle.kts": true, "Dockerfile": true, "Dockerfile.dev": true, "api.Dockerfile": true, "docker-compose.override.yml": true, "vite.config.ts": true, "jest.setup.js": true,
 		"requirements-dev.txt": true, "go.mod": true, "Cargo.toml": true, "x.csproj": true, "webpack.config.babel.js": true, "babel.config.json": true, "cdk.json": true, "docs/conf.py": true,
 		"lib/tasks/x.rake": true, "project/plugins.sbt": true, "Procfile.dev": true, "App.xcodeproj/project.pbxproj": true, "gulpfile.esm.js": true, "githooks/post-index-change": true, `C:\src\Makefile`: true,
+		"repo.git/config": true, "/proj/bare.git/info/attributes": true, `C:\x.git\config`: true, "src/config": false, "repo.git": false, "a.github/x.txt": false,
 		"main.go": false, "makefile.md": true, "make.go": false, "package.go": false, "README.md": false, "packages.json": false, "setup.go": false, "config.ts": false,
 		"app.component.ts": false, "build/out.txt": false, "Makefiles/a.txt": false, "test_conftest.py": false, "docker.go": false, "notes.txt": false, "data.json": false,
 	} {

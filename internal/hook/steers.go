@@ -9,11 +9,13 @@ import (
 
 // Steers reports whether a file of that name says which programs run: what builds, tests,
 // installs, starts or lints reads it unasked, and so does the agent's next harmless
-// command. That it was read is no reason to change it. Names that begin with a dot, and
+// command. That it was read is no reason to change it. So is what lies in a repository's own
+// directory, repo.git. Names that begin with a dot, and
 // those of agents and continuous integration, are the gate's (R34).
 func Steers(file string) bool {
-	name := strings.ToLower(path.Base(strings.ReplaceAll(file, `\`, "/")))
-	return steering[name] || steeringForm().MatchString(name)
+	file = strings.ToLower(strings.ReplaceAll(file, `\`, "/"))
+	name := path.Base(file)
+	return steering[name] || steeringForm().MatchString(name) || strings.Contains(file, ".git/")
 }
 
 // steering are such files by name.

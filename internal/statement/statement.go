@@ -17,6 +17,8 @@ import (
 	"maps"
 	"strings"
 	"unicode/utf8"
+
+	textual "github.com/writ-project/writ/internal/text"
 )
 
 // A Dialect is whose SQL a statement is in.
@@ -41,7 +43,7 @@ const maxName = 63
 
 // Reads reports whether all that the statement does is read.
 func Reads(d Dialect, sql string) bool {
-	if d != SQLite && d != Postgres || len(sql) > MaxStatement {
+	if d != SQLite && d != Postgres || len(sql) > MaxStatement || d == SQLite && command().MatchString(sql) {
 		return false
 	}
 	tokens, ok := scan(d, sql)
@@ -54,6 +56,10 @@ func Reads(d Dialect, sql string) bool {
 	p.take(";")
 	return !p.failed && p.peek(0).kind == end && (d != Postgres || !p.applied())
 }
+
+// command is a line by which the program sqlite3, where a server gives it what it runs, does
+// something else: one of its own, or the end of the statement before it.
+var command = textual.Pattern(`(?mi)^[ \t\r\v\f]*(?:[./]|go[ \t\r\v\f]*$)`)
 
 type kind uint8
 
