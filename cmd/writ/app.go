@@ -138,8 +138,7 @@ func (o *files) sound(ctx context.Context) (context.Context, context.CancelFunc)
 
 // unclean is the end of a gateway whose stop reported err.
 func unclean(err error) error {
-	var e *cli.Exit
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*cli.Exit](err); ok {
 		return e
 	}
 	return cli.Fail(cli.ExitIO, "writ audit verify", "the gateway did not end cleanly: %w", err)
@@ -176,7 +175,7 @@ func (f *flags) readConfig() (*files, error) {
 		return nil, config.Invalid(err)
 	}
 	out.policy, out.shadow, out.asks, out.file, out.ask, out.caps, out.metrics = p, cfg.Shadow || f.shadow, cfg.Approvals, cfg.Policy, cfg.Ask, cfg.Caps(), cfg.Metrics
-	out.otlp, out.log, out.origin = cfg.OTLP, cfg.Log, cfg.Console.Origin
+	out.otlp, out.log, out.origin, out.named, out.host = cfg.OTLP, cfg.Log, cfg.Console.Origin, cfg.Witnesses, hook.Named(cfg.Host)
 	for _, s := range cfg.Servers {
 		if f.only == "" || f.only == s.Name {
 			out.servers = append(out.servers, s.Upstream())
@@ -194,16 +193,10 @@ func (f *flags) readConfig() (*files, error) {
 	if cfg.Memory.MountedAt(f.only) {
 		out.memory = &cfg.Memory
 	}
-	out.host = hook.Named(cfg.Host)
-	out.named = cfg.Witnesses
-	if t := cfg.Retention; t.Days.Valid {
-		out.retain = gateway.Retention{Days: t.Days.N, Archive: t.Archive, SegmentDays: t.SegmentDays.N, SegmentBytes: int64(t.SegmentMegabytes.N) << 20}
-	}
-	if out.retain.Archive != "" {
-		if out.retain.Archive, err = filepath.Abs(out.retain.Archive); err != nil {
-			return nil, cli.Fail(cli.ExitConfig, "retention: { archive: /an/absolute/path }", "where the archives are to lie is not known")
+	if cfg.Retention.Days.Valid {
+		if err := out.keep(&cfg.Retention); err != nil {
+			return nil, err
 		}
-		out.own(out.retain.Archive)
 	}
 	for _, file := range append(cfg.Files(), f.config, config.GrownFile(cfg.Policy), config.GrownLock(cfg.Policy)) {
 		out.own(file)
@@ -213,6 +206,19 @@ func (f *flags) readConfig() (*files, error) {
 		out.ownClient(filepath.Dir(f.config))
 	}
 	return out, nil
+}
+
+// keep takes the retention of a configuration: where its archives lie is no tool's to name.
+func (o *files) keep(t *config.Retention) (err error) {
+	o.retain = gateway.Retention{Days: t.Days.N, Archive: t.Archive, SegmentDays: t.SegmentDays.N, SegmentBytes: int64(t.SegmentMegabytes.N) << 20}
+	if t.Archive == "" {
+		return nil
+	}
+	if o.retain.Archive, err = filepath.Abs(t.Archive); err != nil {
+		return cli.Fail(cli.ExitConfig, "retention: { archive: /an/absolute/path }", "where the archives are to lie is not known")
+	}
+	o.own(o.retain.Archive)
+	return nil
 }
 
 // newFiles returns the files of a state directory, which no tool may name: with
@@ -279,8 +285,7 @@ type acceptRollback struct{}
 const acceptRollbackFlag = "accept-rollback"
 
 func storeError(err error) error {
-	var oe *sqlite.OpenError
-	if errors.As(err, &oe) {
+	if oe, ok := errors.AsType[*sqlite.OpenError](err); ok {
 		code := cli.ExitIO
 		switch oe.Reason {
 		case sqlite.NotDatabase, sqlite.Newer, sqlite.Damaged, sqlite.WrongKey, sqlite.RolledBack, sqlite.Copied, sqlite.Unsigned:
@@ -315,29 +320,46 @@ func logVerifier(state, file string) (note.Verifier, error) {
 	return parseVerifier(cmp.Or(file, filepath.Join(state, statedir.PubFile)), key)
 }
 
+// ownKey is the public key of the log of a state directory, as it is written and as it is used.
+func ownKey(state string) (text string, v note.Verifier, err error) {
+	if text, err = logKeyText(state, ""); err == nil {
+		v, err = parseVerifier(state, text)
+	}
+	return text, v, err
+}
+
+// givenKey is the public key of a log by which a file is checked: the one that stands in a file
+// of its own, else the one that this one says is its.
+func givenKey(key, file, says string) (note.Verifier, error) {
+	if key != "" {
+		return logVerifier("", key)
+	}
+	return parseVerifier(file, says)
+}
+
 // logKeyText is the public key of a log as it is written: that of a file, else that of
 // the state directory's own key, else what was kept of it there.
-func logKeyText(state, file string) ([]byte, error) {
+func logKeyText(state, file string) (string, error) {
 	if file == "" {
 		if skey, err := os.ReadFile(filepath.Join(state, statedir.KeyFile)); err == nil {
 			_, _, vkey, err := statedir.ParseKey(skey)
 			if err != nil {
-				return nil, cli.Fail(cli.ExitData, "", "%w", err)
+				return "", cli.Fail(cli.ExitData, "", "%w", err)
 			}
-			return []byte(vkey), nil
+			return strings.TrimSpace(vkey), nil
 		}
 		file = filepath.Join(state, statedir.PubFile)
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "writ audit verify --key FILE", "the log's public key cannot be read")
+		return "", cli.Fail(cli.ExitIO, "writ audit verify --key FILE", "the log's public key cannot be read")
 	}
-	return b, nil
+	return strings.TrimSpace(string(b)), nil
 }
 
 // parseVerifier reads what stands in a file of the log's public key.
-func parseVerifier(file string, b []byte) (note.Verifier, error) {
-	v, err := note.NewVerifier(strings.TrimSpace(string(b)))
+func parseVerifier(file, key string) (note.Verifier, error) {
+	v, err := note.NewVerifier(strings.TrimSpace(key))
 	if err != nil {
 		return nil, cli.Fail(cli.ExitData, "", "%s is no public key of a log", cli.Printable(file))
 	}

@@ -40,36 +40,25 @@ func approveCommand() *cobra.Command {
 			return len(args) <= 1 && !(yes && no) && !((yes || no) && len(args) == 0) && (keep == "" || yes)
 		}),
 		RunE: func(c *cobra.Command, args []string) error {
-			waiting, err := f.waiting(c.Context())
+			all, err := f.waiting(c.Context())
 			if err != nil {
 				return err
 			}
 			if len(args) == 0 {
-				shown := []approval.Shown{}
-				for i := range waiting {
-					tellMore(c.Context(), f.state, &waiting[i].Shown)
-					shown = append(shown, waiting[i].Shown)
-				}
-				return f.show(c, shown, func(w io.Writer) {
-					for _, q := range shown {
-						columns, _ := terminalSize(w)
-						q.Print(w, columns)
-						fmt.Fprintf(w, "  try: writ approve %s\n", q.ID)
-					}
-					when(w, len(shown) == 0, "nothing waits for an answer\n")
-				})
+				return f.showWaiting(c, all)
 			}
-			for _, w := range waiting {
-				if !strings.EqualFold(w.ID, args[0]) {
-					continue
-				}
-				if !yes && !no {
-					tellMore(c.Context(), f.state, &w.Shown)
-					return w.settle(c.Context(), newLines(c.Context(), c.InOrStdin(), c.OutOrStdout()), c.OutOrStdout())
-				}
-				return w.say(c.Context(), c.OutOrStdout(), approval.Answer{Yes: yes, Keep: approval.Keep(keep)})
+			i := slices.IndexFunc(all, func(w waiting) bool { return strings.EqualFold(w.ID, args[0]) })
+			if i < 0 {
+				return cli.Fail(cli.ExitData, "writ approve", "no call waits under that id, or not any more")
 			}
-			return cli.Fail(cli.ExitData, "writ approve", "no call waits under that id, or not any more")
+			w, a := &all[i], approval.Answer{Yes: yes, Keep: approval.Keep(keep)}
+			if !yes && !no {
+				tellMore(c.Context(), f.state, &w.Shown)
+				if a, err = newLines(c.Context(), c.InOrStdin(), c.OutOrStdout()).answer(c.OutOrStdout(), &w.Shown); err != nil {
+					return err
+				}
+			}
+			return w.say(c.Context(), c.OutOrStdout(), a)
 		},
 	}, "state", "json")
 	c.Flags().BoolVar(&yes, "yes", false, "allow it, this once")
@@ -94,6 +83,22 @@ func watchCommand() *cobra.Command {
 type waiting struct {
 	approval.Shown
 	client *http.Client
+}
+
+func (f *flags) showWaiting(c *cobra.Command, all []waiting) error {
+	shown := []approval.Shown{}
+	for i := range all {
+		tellMore(c.Context(), f.state, &all[i].Shown)
+		shown = append(shown, all[i].Shown)
+	}
+	return f.show(c, shown, func(w io.Writer) {
+		for _, q := range shown {
+			columns, _ := terminalSize(w)
+			q.Print(w, columns)
+			fmt.Fprintf(w, "  try: writ approve %s\n", q.ID)
+		}
+		when(w, len(shown) == 0, "nothing waits for an answer\n")
+	})
 }
 
 // waiting lists what waits in all gateways.
@@ -139,14 +144,6 @@ func questions(ctx context.Context, door *http.Client, query string, each func(q
 	}
 }
 
-func (w *waiting) settle(ctx context.Context, in *lines, out io.Writer) error {
-	a, err := in.answer(out, &w.Shown)
-	if err != nil {
-		return err
-	}
-	return w.say(ctx, out, a)
-}
-
 // say answers a question, and tells what became of it and of its call.
 func (w *waiting) say(ctx context.Context, out io.Writer, a approval.Answer) error {
 	said, err := w.answer(ctx, out, a)
@@ -190,7 +187,7 @@ func (w *waiting) reply(ctx context.Context, a approval.Answer) (status int, r a
 	if err == nil {
 		status, err = exchange(ctx, w.client, "POST /approvals/"+w.ID, "", b, 1<<16, &r)
 	}
-	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" { // it was reached when it asked
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" { // it was reached when it asked
 		err = cli.Fail(cli.ExitData, "", "the client whose call waited has ended, or its gateway: the answer counts for nothing, and nothing was done by it")
 	}
 	return status, r, err
@@ -302,6 +299,34 @@ func whatIsGiven(offers []approval.Offer) map[string]bool {
 	return given
 }
 
+// writers are who can write what, as a person said. Of each thing he is asked once.
+type writers struct {
+	ask   func(format string, args ...any) (string, error)
+	given map[string]bool
+	said  map[string]string
+}
+
+// fit reports whether an offer rests on nothing but what he says of who can write there; ours is
+// what he said last that our own people alone can, where it does not.
+func (who *writers) fit(o *approval.Offer) (fits bool, ours string, err error) {
+	for _, can := range approval.WhoCan(o.Lines) {
+		if _, said := who.said[can]; !said {
+			if who.said[can], err = whoCan(who.ask, can, who.given[can]); err != nil {
+				return false, "", err
+			}
+		}
+		needs := []string{onlyOurs, onlyGiven} // what the server gives to our own people alone strangers do not write
+		if who.given[can] && o.Keep == approval.KeepServer {
+			needs = needs[1:]
+		}
+		if !slices.Contains(needs, who.said[can]) {
+			return false, ours, nil
+		}
+		ours = can
+	}
+	return true, ours, nil
+}
+
 // readKeep asks what is kept from now on of a call, "" for nothing: the lines it shows,
 // and who can write there first where only he knows. Nothing but a plain yes keeps
 // anything, typed after they were shown.
@@ -312,40 +337,26 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 		line, err := in.ReadString('\n')
 		return strings.ToLower(strings.TrimSpace(line)), err
 	}
-	who := map[string]string{} // can, as he said
-	given := whatIsGiven(q.FromNowOn)
+	who := writers{ask: ask, given: whatIsGiven(q.FromNowOn), said: map[string]string{}}
 	for _, o := range q.FromNowOn {
-		why := "From now on for this field from this source, without a question?"
-		knows, ours := true, ""
-		for _, can := range approval.WhoCan(o.Lines) {
-			if _, said := who[can]; !said {
-				if who[can], err = whoCan(ask, can, given[can]); err != nil {
-					return "", err
-				}
-			}
-			needs := []string{onlyOurs, onlyGiven} // what the server gives to our own people alone strangers do not write
-			if given[can] && o.Keep == approval.KeepServer {
-				needs = needs[1:]
-			}
-			if knows = slices.Contains(needs, who[can]); !knows {
-				break
-			}
-			ours = can
+		fits, ours, err := who.fit(&o)
+		if err != nil {
+			return "", err
 		}
-		if !knows {
+		if !fits {
 			if ours != "" { // a line lets a call pass, or it keeps nothing
 				sentence(out, "What you said of who can "+cli.OneLine(ours, 250)+" is not kept by itself: this call would still be asked about.")
 			}
 			continue
 		}
-		switch o.Keep {
-		case approval.KeepClosed:
+		why := "From now on for this field from this source, without a question?"
+		switch {
+		case o.Keep == approval.KeepClosed:
 			why = "From now on, without a question, wherever a member of it is asked for?"
-		case approval.KeepValue:
+		case o.Keep == approval.KeepValue && o.Lines[0].Call != nil:
+			why = "From now on this very call alone, without a question? A free text that is not shown here is judged each time."
+		case o.Keep == approval.KeepValue:
 			why = "From now on this exact value alone, whoever wrote it, without a question?"
-			if o.Lines[0].Call != nil {
-				why = "From now on this very call alone, without a question? A free text that is not shown here is judged each time."
-			}
 		}
 		fmt.Fprintln(out, why)
 		for _, g := range o.Lines {
@@ -365,115 +376,137 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 	return "", nil
 }
 
+// watching is what writ watch is at.
+type watching struct {
+	*flags
+	*board
+	out   io.Writer
+	heard chan watched
+	known map[string]bool // gateways, by their ids
+	told  map[string]bool // why they do not hear this terminal
+}
+
 func (f *flags) watch(c *cobra.Command) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	out := c.OutOrStdout()
-	open, begun, ended, known := newBoard(), make(chan watched), make(chan string), map[string]bool{}
-	look := func() error { // for gateways that were not there before
-		at, doors, err := f.reach(false)
-		for i, g := range at {
-			id := g.ID()
-			if known[id] {
-				continue
-			}
-			known[id] = true
-			go func() {
-				open.follow(ctx, id, doors[i], begun)
-				select {
-				case ended <- id:
-				case <-ctx.Done():
-				}
-			}()
-		}
+	open := &board{open: map[string][]waiting{}, shown: map[string]bool{}, changed: make(chan struct{})}
+	w := &watching{f, open, out, make(chan watched), map[string]bool{}, map[string]bool{}}
+	if err := w.look(ctx); err != nil {
 		return err
 	}
-	if err := look(); err != nil {
-		return err
-	}
-	unheard := map[string]string{}                    // by gateway
-	for begin := maps.Clone(known); len(begin) > 0; { // what is said below holds of each
-		select {
-		case <-c.Context().Done():
-			return nil
-		case id := <-ended:
-			delete(known, id)
-			delete(begin, id)
-			delete(unheard, id)
-		case at := <-begun:
-			delete(begin, at.gateway)
-			if at.unheard != "" {
-				unheard[at.gateway] = at.unheard
-			}
-		}
+	unheard := w.begin(ctx)
+	if ctx.Err() != nil {
+		return nil
 	}
 	in := newLines(ctx, c.InOrStdin(), out)
-	made, seen := make(chan []story.Line), int64(0) // where there is no log yet, all of it is new
-	if _, st, err := toExplain(ctx, f.state); err == nil {
-		_, seen, err = story.Newest(ctx, st, 0)
-		if st.Close(); err != nil {
-			return err
-		}
+	seen, err := f.recordedBefore(ctx)
+	if err != nil {
+		return err
 	}
+	made := make(chan []story.Line)
 	go f.decided(ctx, seen, made)
+	holds := ""
 	if len(unheard) == 0 {
-		sentence(out, "watching: decisions as they are made; calls that only a person can let pass are held for 45 s")
-	} else {
-		sentence(out, "watching: decisions as they are made")
+		holds = "; calls that only a person can let pass are held for 45 s"
 	}
-	told := map[string]bool{}
-	tellUnheard := func(why string) {
-		if !told[why] { // of several gateways once
-			told[why] = true
-			tellUnheard(out, why)
-		}
-	}
+	sentence(out, "watching: decisions as they are made"+holds)
 	for _, why := range unheard {
-		tellUnheard(why)
+		w.tellUnheard(why)
 	}
-	if len(known) == 0 {
+	if len(w.known) == 0 {
 		sentence(out, "no gateway runs on this state directory yet; one that a client starts is watched as it comes")
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
-		w, next := open.next()
+		q, next := w.next()
 		select {
-		case <-c.Context().Done():
+		case <-ctx.Done():
 			return nil
-		case at := <-begun:
-			if at.unheard != "" {
-				tellUnheard(at.unheard)
+		case at := <-w.heard:
+			if at.ended {
+				delete(w.known, at.gateway)
 			}
-		case id := <-ended:
-			delete(known, id)
+			w.tellUnheard(at.unheard)
 		case <-tick.C:
-			if err := look(); err != nil {
+			if err := w.look(ctx); err != nil {
 				return err
 			}
 		case all := <-made: // no question stands here
-			more := max(0, len(all)-mostTold)
-			when(out, more > 0, "… %s before these: writ audit show\n", cli.Number(more, "decision", "decisions"))
-			for _, d := range all[more:] {
-				d.PrintLine(out)
-			}
+			printNewest(out, all)
 		case <-next:
-			if w == nil {
-				continue
-			}
-			tellMore(ctx, f.state, &w.Shown)
-			if err := open.settle(ctx, w, in, out); err != nil {
-				fmt.Fprintf(out, "%s\n", cli.OneLine(err.Error(), 300))
+			if q != nil {
+				tellMore(ctx, f.state, &q.Shown)
+				w.settle(ctx, q, in, out)
 			}
 		}
 	}
 }
 
-// tellUnheard says that a gateway holds no call for who watches here.
-func tellUnheard(out io.Writer, why string) {
-	sentence(out, "a gateway does not hear this terminal, and holds no call for it: "+cli.OneLine(why, 300))
+// recordedBefore is how many records the log has. Where there is no log yet, all of it is new.
+func (f *flags) recordedBefore(ctx context.Context) (n int64, err error) {
+	_, st, err := toExplain(ctx, f.state)
+	if err != nil {
+		return 0, nil
+	}
+	defer st.Close()
+	_, n, err = story.Newest(ctx, st, 0)
+	return n, err
+}
+
+// printNewest prints decisions, of many the newest.
+func printNewest(out io.Writer, all []story.Line) {
+	more := max(0, len(all)-mostTold)
+	when(out, more > 0, "… %s before these: writ audit show\n", cli.Number(more, "decision", "decisions"))
+	for _, d := range all[more:] {
+		d.PrintLine(out)
+	}
+}
+
+// look follows the gateways that were not there before.
+func (w *watching) look(ctx context.Context) error {
+	at, doors, err := w.reach(false)
+	for i, g := range at {
+		if id := g.ID(); !w.known[id] {
+			w.known[id] = true
+			go w.follow(ctx, id, doors[i], w.heard)
+		}
+	}
+	return err
+}
+
+// begin waits until each that is known has begun to tell, or ended: what is said then holds of
+// all. It returns why some of them do not hear this terminal, by gateway.
+func (w *watching) begin(ctx context.Context) (unheard map[string]string) {
+	unheard = map[string]string{}
+	for left := maps.Clone(w.known); len(left) > 0; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case at := <-w.heard:
+			delete(left, at.gateway)
+			switch {
+			case at.ended:
+				delete(w.known, at.gateway)
+				delete(unheard, at.gateway)
+			case at.unheard != "":
+				unheard[at.gateway] = at.unheard
+			}
+		}
+	}
+	return unheard
+}
+
+// tellUnheard says that a gateway holds no call for who watches here, of several once.
+func (w *watching) tellUnheard(why string) {
+	if why == "" || w.told[why] {
+		return
+	}
+	w.told[why] = true
+	sentence(w.out, "a gateway does not hear this terminal, and holds no call for it: "+cli.OneLine(why, 300))
 	if hint := ownWindow(why); hint != "" {
-		fmt.Fprintln(out, "try: "+hint)
+		fmt.Fprintln(w.out, "try: "+hint)
 	}
 }
 
@@ -486,8 +519,11 @@ func ownWindow(why string) string {
 }
 
 // watched is a gateway that has begun to tell what waits, and why it does not hear who
-// watches, "" where it does and holds calls for him.
-type watched struct{ gateway, unheard string }
+// watches, "" where it does and holds calls for him; or one that has ended.
+type watched struct {
+	gateway, unheard string
+	ended            bool
+}
 
 // watchEvery is how soon a gateway that has just started is watched, and mostTold how many of
 // the decisions are told that were made while a question stood.
@@ -527,13 +563,15 @@ type board struct {
 	changed chan struct{}        // closed when they change
 }
 
-func newBoard() *board {
-	return &board{open: map[string][]waiting{}, shown: map[string]bool{}, changed: make(chan struct{})}
-}
-
 // follow keeps what waits at a gateway on the board until that ends. It says when the gateway
-// has begun to tell it.
-func (b *board) follow(ctx context.Context, id string, door *http.Client, begun chan<- watched) {
+// has begun to tell it, and when it ended.
+func (b *board) follow(ctx context.Context, id string, door *http.Client, heard chan<- watched) {
+	say := func(at watched) {
+		select {
+		case heard <- at:
+		case <-ctx.Done():
+		}
+	}
 	var begin sync.Once
 	tell := func(qs []approval.Shown) {
 		b.mu.Lock()
@@ -548,14 +586,10 @@ func (b *board) follow(ctx context.Context, id string, door *http.Client, begun 
 	}
 	_ = questions(ctx, door, "?watch", func(qs []approval.Shown, unheard string) {
 		tell(qs)
-		begin.Do(func() {
-			select {
-			case begun <- watched{id, unheard}:
-			case <-ctx.Done():
-			}
-		})
+		begin.Do(func() { say(watched{gateway: id, unheard: unheard}) })
 	})
 	tell(nil)
+	say(watched{gateway: id, ended: true})
 }
 
 // stands reports whether a question is open. The caller holds mu.
@@ -589,7 +623,7 @@ func (b *board) next() (first *waiting, ready <-chan struct{}) {
 }
 
 // settle shows a question and answers it, as long as it stands.
-func (b *board) settle(ctx context.Context, w *waiting, in *lines, out io.Writer) error {
+func (b *board) settle(ctx context.Context, w *waiting, in *lines, out io.Writer) {
 	asking, over := context.WithCancel(ctx)
 	defer over()
 	b.mu.Lock()
@@ -614,16 +648,17 @@ func (b *board) settle(ctx context.Context, w *waiting, in *lines, out io.Writer
 	in.until(asking)
 	defer in.until(ctx)
 	a, err := in.answer(out, &w.Shown)
-	switch {
-	case err == nil:
-		return w.say(ctx, out, a)
-	case asking.Err() == nil || ctx.Err() != nil:
-		return err
+	if err == nil {
+		err = w.say(ctx, out, a)
+	} else if asking.Err() != nil && ctx.Err() == nil {
+		in.gone = true
+		fmt.Fprintln(out)
+		sentence(out, "it waits no more: somebody answered it, its call passed or ended, or its time was over; nothing was answered here")
+		return
 	}
-	in.gone = true
-	fmt.Fprintln(out)
-	sentence(out, "it waits no more: somebody answered it, its call passed or ended, or its time was over; nothing was answered here")
-	return nil
+	if err != nil {
+		fmt.Fprintf(out, "%s\n", cli.OneLine(err.Error(), 300))
+	}
 }
 
 // answering says who answers over the local door: the account's own person, at a

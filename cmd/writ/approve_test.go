@@ -96,7 +96,7 @@ func TestTellUnheard(t *testing.T) {
 		localdoor.ErrLoose: ": use one that was open before, or log in anew\n",
 	} {
 		var out strings.Builder
-		tellUnheard(&out, why.Error())
+		(&watching{out: &out, told: map[string]bool{}}).tellUnheard(why.Error())
 		if !strings.HasSuffix(out.String(), want) || strings.Count(out.String(), "\n") != strings.Count(want, "\n") {
 			t.Errorf("%q", &out)
 		}

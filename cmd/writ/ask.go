@@ -188,8 +188,7 @@ func (a *asking) ask(ctx context.Context, text string) error {
 		a.print(answer)
 	}
 	if err != nil {
-		var e *cli.Exit
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*cli.Exit](err); ok {
 			return e
 		}
 		hint := "writ check"

@@ -29,59 +29,35 @@ func (a *asking) repl(root context.Context) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	// A line is waited for beside the signals: a terminal that is read keeps
-	// Ctrl-C as a key, a pipe does not, and SIGTERM comes any time.
-	type input struct {
-		line string
-		err  error
-	}
-	wanted, typed := make(chan struct{}), make(chan input, 1)
-	defer close(wanted)
-	go func() {
-		for range wanted {
-			line, err := lines.next()
-			typed <- input{line, err}
-		}
-	}()
+	read, done := besideSignals(lines, signals)
+	defer done()
 	asked := false // whether to end, by the prompt before
 	var last error
 	for {
-		wanted <- struct{}{}
-		var in input
-		for waiting := true; waiting; {
-			select {
-			case in = <-typed:
-				waiting = false
-			case s := <-signals:
-				// Where Ctrl-C is a key, this one was for a request that is over.
-				if s != os.Interrupt || !lines.keyed() {
-					return cli.Ended(cli.ExitIO)
-				}
-			}
-		}
+		line, err := read()
+		interrupted := errors.Is(err, errInterrupt)
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		rest = strings.TrimSpace(rest)
 		switch {
-		case errors.Is(in.err, errCleared):
-			asked = false
-			continue
-		case errors.Is(in.err, errInterrupt) && !asked:
+		case errors.Is(err, errSignalled):
+			return cli.Ended(cli.ExitIO)
+		case interrupted && !asked:
 			asked = true
 			fmt.Fprintln(a.errs, "once more ends writ ask")
 			continue
-		case errors.Is(in.err, io.EOF), errors.Is(in.err, errInterrupt):
+		case errors.Is(err, io.EOF), interrupted:
 			return last
-		case errors.Is(in.err, errLong):
+		case errors.Is(err, errLong):
 			last = a.told(cli.Fail(cli.ExitUsage, "", "the line is longer than a terminal's line can be, and is not taken in part; pipe it in"))
 			continue
-		case in.err != nil:
-			return cli.Fail(cli.ExitIO, "", "the input cannot be read: %w", in.err)
+		case err != nil && !errors.Is(err, errCleared):
+			return cli.Fail(cli.ExitIO, "", "the input cannot be read: %w", err)
 		}
 		asked = false
-		word, rest, _ := strings.Cut(strings.TrimSpace(in.line), " ")
-		rest = strings.TrimSpace(rest)
-		if word == "" {
+		switch {
+		case err != nil || word == "":
 			continue
-		}
-		if word == "quit" || word == "exit" {
+		case word == "quit" || word == "exit":
 			return last
 		}
 		ended, over, err := a.interruptible(root, signals, lines.keyed(), func(ctx context.Context) error { return a.command(ctx, word, rest) })
@@ -97,13 +73,46 @@ func (a *asking) repl(root context.Context) error {
 	}
 }
 
+// errSignalled says that the program is to end.
+var errSignalled = errors.New("signalled")
+
+// besideSignals reads lines one at a time. A line is waited for beside the signals: a terminal that
+// is read keeps Ctrl-C as a key, a pipe does not, and SIGTERM comes any time.
+func besideSignals(lines lineReader, signals <-chan os.Signal) (read func() (string, error), done func()) {
+	type input struct {
+		line string
+		err  error
+	}
+	wanted, typed := make(chan struct{}), make(chan input, 1)
+	go func() {
+		for range wanted {
+			line, err := lines.next()
+			typed <- input{line, err}
+		}
+	}()
+	return func() (string, error) {
+		wanted <- struct{}{}
+		for {
+			select {
+			case in := <-typed:
+				return in.line, in.err
+			case s := <-signals:
+				// Where Ctrl-C is a key, this one was for a request that is over.
+				if s != os.Interrupt || !lines.keyed() {
+					return "", errSignalled
+				}
+			}
+		}
+	}, func() { close(wanted) }
+}
+
 // told prints why a command did not succeed, and returns its exit code alone.
 func (a *asking) told(err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *cli.Exit
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*cli.Exit](err)
+	if !ok {
 		e = &cli.Exit{Code: cli.ExitIO, Err: err}
 	}
 	e.Tell(a.errs, "writ")

@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -280,12 +279,7 @@ func verifyBundle(c *cobra.Command, file string, in *io.SectionReader, key strin
 	if err != nil {
 		return nil, cli.Fail(cli.ExitData, "writ audit export -o FILE", "%w", err)
 	}
-	var verifier note.Verifier
-	if key != "" {
-		verifier, err = logVerifier("", key)
-	} else {
-		verifier, err = parseVerifier(file, []byte(b.Key))
-	}
+	verifier, err := givenKey(key, file, b.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -331,18 +325,10 @@ func auditExport() *cobra.Command {
 			if len(args) > 0 {
 				return f.exportSessions(c, dir, st, args, since, out)
 			}
-			key, err := logKeyText(dir, "")
+			var b bytes.Buffer
+			of, err := writeBundle(c.Context(), &b, dir, st)
 			if err != nil {
 				return err
-			}
-			snap, err := st.Snapshot(c.Context())
-			if err != nil {
-				return unreadable(err)
-			}
-			defer snap.Close()
-			var b bytes.Buffer
-			if err := audit.WriteBundle(c.Context(), &b, snap, strings.TrimSpace(string(key))); err != nil {
-				return unreadable(err)
 			}
 			if err := writeNew(out, b.Bytes(), "bundle"); err != nil {
 				return err
@@ -351,7 +337,7 @@ func auditExport() *cobra.Command {
 				Records int64      `json:"records"`
 				Root    audit.Hash `json:"root"`
 				Bytes   int        `json:"bytes"`
-			}{snap.Size(), snap.Root(), b.Len()}
+			}{of.Size, of.Root, b.Len()}
 			return f.show(c, exported, func(w io.Writer) {
 				fmt.Fprintf(w, "ok: %s, root %s; `writ audit verify --bundle %s` checks them anywhere\n", cli.Number(exported.Records, "record", "records"), exported.Root, cli.Printable(out))
 			})
@@ -360,6 +346,23 @@ func auditExport() *cobra.Command {
 	c.Flags().StringVarP(&out, "out", "o", "", "`FILE` to write; never over one that is there")
 	c.Flags().StringArrayVar(&since, "since", nil, "`FILE` of an older checkpoint, or of an archive (may be given several times)")
 	return c
+}
+
+// writeBundle writes the whole log as it is, and returns of how many records and which root.
+func writeBundle(ctx context.Context, w io.Writer, dir string, st *sqlite.Store) (of audit.Checkpoint, err error) {
+	key, err := logKeyText(dir, "")
+	if err != nil {
+		return of, err
+	}
+	snap, err := st.Snapshot(ctx)
+	if err != nil {
+		return of, unreadable(err)
+	}
+	defer snap.Close()
+	if err := audit.WriteBundle(ctx, w, snap, key); err != nil {
+		return of, unreadable(err)
+	}
+	return audit.Checkpoint{Size: snap.Size(), Root: snap.Root()}, nil
 }
 
 // openForReading opens the log to read it: what is read is proven.

@@ -191,25 +191,29 @@ func (ls *lanes) rest(log reader) *audit.Problem {
 	ls.begin()
 	defer ls.end()
 	for session, n := range left {
-		got := uint64(0)
-		for it, err := range log.Read(ls.ctx, session, 1) {
-			rec, bad := audit.ParseRecord(it.Leaf)
-			if err != nil || bad != nil || rec.Session != session || rec.N != got+1 {
-				break
-			}
-			if wrong, _ := audit.CheckValues(rec, it.Values); wrong != "" {
-				break
-			}
-			if got++; ls.step(rec, &it) != nil || got == n {
-				got = n
-				break
-			}
-		}
-		if got < n {
+		if got := ls.again(log, session, n); got < n {
 			return &audit.Problem{Session: session, N: got + 1, Fault: audit.LogIndexes, Detail: "the session is not found as it stands in the log"}
 		}
 	}
 	return nil
+}
+
+// again hands on the first n records of a session, and returns how many there are: n where
+// nobody asks for what comes behind those that were handed on.
+func (ls *lanes) again(log reader, session string, n uint64) (got uint64) {
+	for it, err := range log.Read(ls.ctx, session, 1) {
+		rec, bad := audit.ParseRecord(it.Leaf)
+		if err != nil || bad != nil || rec.Session != session || rec.N != got+1 {
+			break
+		}
+		if wrong, _ := audit.CheckValues(rec, it.Values); wrong != "" {
+			break
+		}
+		if got++; ls.step(rec, &it) != nil || got == n {
+			return n
+		}
+	}
+	return got
 }
 
 // sum adds up what all lanes found.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/sumdb/note"
@@ -23,15 +22,11 @@ import (
 // exportSessions writes some sessions of a log as a part of it.
 func (f *flags) exportSessions(c *cobra.Command, dir string, st *sqlite.Store, names, since []string, out string) error {
 	ctx := c.Context()
-	text, err := logKeyText(dir, "")
+	text, verifier, err := ownKey(dir)
 	if err != nil {
 		return err
 	}
-	verifier, err := parseVerifier(dir, text)
-	if err != nil {
-		return err
-	}
-	p := audit.PartOf{Key: strings.TrimSpace(string(text))}
+	p := audit.PartOf{Key: text}
 	for _, file := range since {
 		msg, _, err := readCheckpoint(c, file, verifier)
 		if err != nil {
@@ -82,83 +77,38 @@ func (f *flags) exportSessions(c *cobra.Command, dir string, st *sqlite.Store, n
 // verifyBundles is verify of files of writ audit export, and of archives, or directories
 // of them: of one that holds a whole log, or of several that hold parts of one.
 func verifyBundles(c *cobra.Command, names []string, key string, against []string) (*verifyReport, error) {
-	unread := cli.Fail(cli.ExitIO, "writ audit verify --bundle FILE", "the bundle cannot be read")
-	var files []string
-	for _, name := range names {
-		fi, err := os.Stat(name)
-		if err != nil {
-			return nil, unread
-		}
-		if fi.IsDir() {
-			before := len(files)
-			in, err := os.ReadDir(name)
-			for _, file := range in {
-				if path := filepath.Join(name, file.Name()); filepath.Ext(path) == ".writ" {
-					if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() { // a pipe would be waited for
-						return nil, cli.Fail(cli.ExitIO, "ls -l "+private.Quote(path), "%s is no file that can be read", cli.Printable(path))
-					}
-					files = append(files, path)
-				}
-			}
-			if err != nil || len(files) == before {
-				return nil, cli.Fail(cli.ExitIO, "writ audit verify --bundle FILE", "no archive is in %s", cli.Printable(name))
-			}
-		} else {
-			files = append(files, name)
-		}
+	files, err := bundleFiles(names)
+	if err != nil {
+		return nil, err
 	}
-	line := lineage{}
-	sum := &verifyReport{Report: &audit.Report{}}
-	var verifier note.Verifier
+	all := parts{key: key, sum: &verifyReport{Report: &audit.Report{}}}
 	for _, file := range files {
-		f, err := os.Open(file)
+		in, done, err := openBundle(file)
 		if err != nil {
-			return nil, unread
+			return nil, err
 		}
-		defer f.Close()
-		in, err := seekable(f)
-		if err != nil {
-			return nil, unread
-		}
+		defer done()
 		start := make([]byte, 64)
 		n, _ := in.ReadAt(start, 0)
-		if !audit.IsPart(start[:n]) {
-			if len(files) == 1 {
-				return verifyBundle(c, file, in, key, against)
-			}
-			return nil, cli.Fail(cli.ExitData, "writ audit verify --bundle FILE", "%s is no part of a log: it is checked by itself", cli.Printable(file))
-		}
-		raw, err := io.ReadAll(in)
-		if err != nil {
-			return nil, unread
-		}
-		p, err := audit.ReadPart(raw)
-		if err != nil {
-			return nil, cli.Fail(cli.ExitData, "another copy of it", "%s: %w", cli.Printable(file), err)
-		}
-		if verifier == nil && key != "" {
-			verifier, err = logVerifier("", key)
-		} else if verifier == nil {
-			verifier, err = parseVerifier(file, []byte(p.Key))
+		switch part := audit.IsPart(start[:n]); {
+		case part:
+			err = all.verify(c.Context(), file, in)
+		case len(files) == 1:
+			return verifyBundle(c, file, in, key, against)
+		default:
+			err = cli.Fail(cli.ExitData, "writ audit verify --bundle FILE", "%s is no part of a log: it is checked by itself", cli.Printable(file))
 		}
 		if err != nil {
 			return nil, err
 		}
-		if newest, older, err := p.Checkpoints(verifier); err == nil { // else it is what is found below
-			line.add(file, newest, older...)
-		}
-		rep, err := verifyPart(c.Context(), p, verifier)
-		if err != nil {
-			return nil, unreadable(err)
-		}
-		if sum.add(rep); rep.Problem != nil {
-			sum.Problem.Detail = filepath.Base(file) + ": " + sum.Problem.Detail
-			return sum, nil
+		if all.sum.Problem != nil {
+			return all.sum, nil
 		}
 	}
-	sum.Key, sum.Parts = verifier.Name(), len(files)
+	sum, line := all.sum, &all.line
+	sum.Key, sum.Parts = all.verifier.Name(), len(files)
 	for _, file := range against {
-		if err := line.addFile(c, file, verifier); err != nil {
+		if err := line.addFile(c, file, all.verifier); err != nil {
 			return nil, err
 		}
 		sum.Against++
@@ -178,20 +128,92 @@ func verifyBundles(c *cobra.Command, names []string, key string, against []strin
 	return sum, nil
 }
 
-// seekable is a file to be read at any place: of a pipe all that comes.
-func seekable(f *os.File) (*io.SectionReader, error) {
-	if fi, err := f.Stat(); err != nil {
-		return nil, err
-	} else if fi.Mode().IsRegular() {
-		return io.NewSectionReader(f, 0, fi.Size()), nil
+// bundleFiles are the files that are named: of a directory the archives in it.
+func bundleFiles(names []string) (files []string, err error) {
+	for _, name := range names {
+		fi, err := os.Stat(name)
+		if err != nil {
+			return nil, unreadBundle()
+		}
+		if !fi.IsDir() {
+			files = append(files, name)
+			continue
+		}
+		before := len(files)
+		in, err := os.ReadDir(name)
+		for _, file := range in {
+			path := filepath.Join(name, file.Name())
+			if filepath.Ext(path) != ".writ" {
+				continue
+			}
+			if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() { // a pipe would be waited for
+				return nil, cli.Fail(cli.ExitIO, "ls -l "+private.Quote(path), "%s is no file that can be read", cli.Printable(path))
+			}
+			files = append(files, path)
+		}
+		if err != nil || len(files) == before {
+			return nil, cli.Fail(cli.ExitIO, "writ audit verify --bundle FILE", "no archive is in %s", cli.Printable(name))
+		}
 	}
-	b, err := io.ReadAll(f)
-	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))), err
+	return files, nil
 }
 
-func verifyPart(ctx context.Context, p *audit.Part, v note.Verifier) (*verifyReport, error) {
-	return decidedAgain(ctx, func(o audit.VerifyOptions) (*audit.Report, error) { return audit.VerifyPart(ctx, p, o) },
-		p, p, audit.VerifyOptions{Verifier: v}, func(int64) {})
+func unreadBundle() error {
+	return cli.Fail(cli.ExitIO, "writ audit verify --bundle FILE", "the bundle cannot be read")
+}
+
+// openBundle opens a file to be read at any place: of a pipe all that comes.
+func openBundle(file string) (in *io.SectionReader, done func() error, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, unreadBundle()
+	}
+	if fi, err := f.Stat(); err == nil && fi.Mode().IsRegular() {
+		return io.NewSectionReader(f, 0, fi.Size()), f.Close, nil
+	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		f.Close()
+		return nil, nil, unreadBundle()
+	}
+	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))), f.Close, nil
+}
+
+// parts is what was found in parts of one log.
+type parts struct {
+	key      string        // the file of the log's, "" where what the first part says is believed
+	verifier note.Verifier // of all of them
+	line     lineage
+	sum      *verifyReport
+}
+
+// verify verifies one more of them.
+func (all *parts) verify(ctx context.Context, file string, in io.Reader) error {
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return unreadBundle()
+	}
+	p, err := audit.ReadPart(raw)
+	if err != nil {
+		return cli.Fail(cli.ExitData, "another copy of it", "%s: %w", cli.Printable(file), err)
+	}
+	if all.verifier == nil {
+		if all.verifier, err = givenKey(all.key, file, p.Key); err != nil {
+			return err
+		}
+	}
+	if newest, older, err := p.Checkpoints(all.verifier); err == nil { // else it is what is found below
+		all.line.add(file, newest, older...)
+	}
+	rep, err := decidedAgain(ctx, func(o audit.VerifyOptions) (*audit.Report, error) { return audit.VerifyPart(ctx, p, o) },
+		p, p, audit.VerifyOptions{Verifier: all.verifier}, func(int64) {})
+	if err != nil {
+		return unreadable(err)
+	}
+	if all.sum.add(rep); rep.Problem != nil {
+		rep.Problem.Detail = filepath.Base(file) + ": " + rep.Problem.Detail
+	}
+	return nil
 }
 
 // add adds up what was found in another part.

@@ -174,12 +174,7 @@ func auditProve() *cobra.Command {
 // proofOf proves records of the log, with their values or bare, and that it goes on from an
 // older checkpoint where there are none.
 func proofOf(ctx context.Context, dir string, st *sqlite.Store, all []audit.ProvenRecord, bare bool, readOlder func(note.Verifier) ([]byte, error)) (b []byte, head audit.Checkpoint, err error) {
-	text, err := logKeyText(dir, "")
-	if err != nil {
-		return nil, head, err
-	}
-	key := strings.TrimSpace(string(text))
-	verifier, err := parseVerifier(dir, text)
+	key, verifier, err := ownKey(dir)
 	if err != nil {
 		return nil, head, err
 	}
@@ -287,8 +282,7 @@ func (f *flags) verifyProof(c *cobra.Command, file, key string) error {
 	}
 	rep := proofReport{OK: true, shownCheckpoint: shownCheckpoint(p.Checkpoint), KeyInside: key == ""}
 	if len(p.Records) == 0 {
-		older := shownCheckpoint(p.Older)
-		rep.Older = &older
+		rep.Older = new(shownCheckpoint(p.Older))
 	}
 	for _, r := range p.Records {
 		s := shownProven{Index: r.Index, ID: fmt.Sprintf("%s/%d", r.Session, r.N), Kind: r.Record.Kind, Time: r.Record.Time,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,12 +27,17 @@ type redacted struct {
 // redactionReason is a word that stays on record, and holds no value.
 var redactionReason = text.Pattern(`^[a-z][a-z0-9_-]{0,63}$`)
 
+// redaction is which sessions are redacted, and how.
+type redaction struct {
+	flags
+	days                 int
+	why                  string
+	yes, preview, shrink bool
+}
+
 func auditRedact() *cobra.Command {
-	var f flags
-	var days int
-	var why string
-	var yes, preview, shrink bool
-	c := f.take(&cobra.Command{
+	var x redaction
+	c := x.take(&cobra.Command{
 		Use: "redact {SESSION … | --days N} [--reason WORD]", Short: "Take what was said and returned in ended sessions out of the log",
 		Long: "Take the values of ended sessions out of the log for good: arguments, results, the user's\n" +
 			"words, answers. That it was done, when and with which WORD is put on record first, and stays,\n" +
@@ -47,72 +51,81 @@ func auditRedact() *cobra.Command {
 			"The room is used again; with --shrink the file gets smaller, which takes as much room once more.",
 		Example: "  writ audit redact --days 90 --reason retention",
 		Args: func(_ *cobra.Command, args []string) error {
-			if (len(args) > 0) == (days > 0) || days < 0 {
+			if (len(args) > 0) == (x.days > 0) || x.days < 0 {
 				return cli.Fail(cli.ExitUsage, "writ audit redact --days 90", "sessions are needed, or --days and a number from 1")
 			}
-			if !redactionReason().MatchString(why) {
+			if !redactionReason().MatchString(x.why) {
 				return cli.Fail(cli.ExitUsage, "writ audit redact … --reason user-request", "--reason is a lower-case word; it stays in the log")
 			}
 			return nil
 		},
-		RunE: f.onLog(toAppend, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
-			ctx, now := c.Context(), time.Now()
-			all, err := redactable(ctx, st, dir, args, now, time.Duration(days)*24*time.Hour)
-			if err != nil {
-				return err
-			}
-			if preview || len(all) == 0 {
-				return f.show(c, all, func(w io.Writer) {
-					when(w, days > 0, "used last before %s:\n", now.AddDate(0, 0, -days).Format(time.RFC3339))
-					for _, r := range all {
-						fmt.Fprintf(w, "%s  last used %s\n", r.Session, r.Last.Format(time.RFC3339))
-					}
-					fmt.Fprintf(w, "to be redacted: %s\n", cli.Number(len(all), "session", "sessions"))
-				})
-			}
-			if err := confirm(c, yes, fmt.Sprintf("take what was said and returned in %s out of the log for good?", cli.Number(len(all), "session", "sessions"))); err != nil {
-				return err
-			}
-			var altered []string
-			done := 0
-			for i := range all {
-				r := &all[i]
-				n, err := gateway.Redact(ctx, st, statedir.Snapshots(dir), r.Session, why, now)
-				if errors.Is(err, gateway.ErrAlteredSession) { // its end is right, and all of it is read now
-					altered = append(altered, r.Session)
-					continue
-				} else if err != nil {
-					return cli.Fail(cli.ExitIO, "writ audit redact "+r.Session, "%s could not be redacted, %d others are: %w", r.Session, done, err)
-				}
-				r.ID = fmt.Sprintf("%s/%d", r.Session, n)
-				done++
-			}
-			all = slices.DeleteFunc(all, func(r redacted) bool { return r.ID == "" })
-			if shrink {
-				if err := st.Shrink(ctx); err != nil {
-					return cli.Fail(cli.ExitIO, "the same command without --shrink", "they are redacted, and the file keeps its size: %w", err)
-				}
-			}
-			err = f.show(c, all, func(w io.Writer) {
-				for _, r := range all {
-					fmt.Fprintf(w, "%s  redacted\n", r.ID)
-				}
-				if done > 0 {
-					fmt.Fprintf(w, "`writ audit prove %s -o FILE` is the receipt\n", all[0].ID)
-				}
-			})
-			if err == nil && len(altered) > 0 {
-				err = cli.Fail(cli.ExitData, "writ audit verify", "%s was altered on disk: it is kept as it is, and so are %d others; %d are redacted", altered[0], len(altered)-1, done)
-			}
-			return err
-		}),
+		RunE: x.onLog(toAppend, x.run),
 	}, "state", "json")
-	c.Flags().IntVar(&days, "days", 0, "sessions that ended `N` days ago or more")
-	c.Flags().StringVar(&why, "reason", "retention", "`WORD` that says why; it stays in the log")
-	c.Flags().BoolVar(&preview, "preview", false, "say which, and do nothing")
-	c.Flags().BoolVar(&shrink, "shrink", false, "make the file smaller after it")
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	c.Flags().IntVar(&x.days, "days", 0, "sessions that ended `N` days ago or more")
+	c.Flags().StringVar(&x.why, "reason", "retention", "`WORD` that says why; it stays in the log")
+	c.Flags().BoolVar(&x.preview, "preview", false, "say which, and do nothing")
+	c.Flags().BoolVar(&x.shrink, "shrink", false, "make the file smaller after it")
+	c.Flags().BoolVar(&x.yes, "yes", false, "do not ask")
 	return c
+}
+
+func (x *redaction) run(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
+	ctx, now := c.Context(), time.Now()
+	all, err := redactable(ctx, st, dir, args, now, time.Duration(x.days)*24*time.Hour)
+	if err != nil {
+		return err
+	}
+	if x.preview || len(all) == 0 {
+		return x.show(c, all, func(w io.Writer) {
+			when(w, x.days > 0, "used last before %s:\n", now.AddDate(0, 0, -x.days).Format(time.RFC3339))
+			for _, r := range all {
+				fmt.Fprintf(w, "%s  last used %s\n", r.Session, r.Last.Format(time.RFC3339))
+			}
+			fmt.Fprintf(w, "to be redacted: %s\n", cli.Number(len(all), "session", "sessions"))
+		})
+	}
+	if err := confirm(c, x.yes, fmt.Sprintf("take what was said and returned in %s out of the log for good?", cli.Number(len(all), "session", "sessions"))); err != nil {
+		return err
+	}
+	done, altered, err := redactEach(ctx, st, dir, all, x.why, now)
+	if err != nil {
+		return err
+	}
+	if x.shrink {
+		if err := st.Shrink(ctx); err != nil {
+			return cli.Fail(cli.ExitIO, "the same command without --shrink", "they are redacted, and the file keeps its size: %w", err)
+		}
+	}
+	err = x.show(c, done, func(w io.Writer) {
+		for _, r := range done {
+			fmt.Fprintf(w, "%s  redacted\n", r.ID)
+		}
+		if len(done) > 0 {
+			fmt.Fprintf(w, "`writ audit prove %s -o FILE` is the receipt\n", done[0].ID)
+		}
+	})
+	if err == nil && len(altered) > 0 {
+		err = cli.Fail(cli.ExitData, "writ audit verify", "%s was altered on disk: it is kept as it is, and so are %d others; %d are redacted", altered[0], len(altered)-1, len(done))
+	}
+	return err
+}
+
+// redactEach redacts sessions, but for those that were altered: their end is right, and all of
+// them is read now.
+func redactEach(ctx context.Context, st *sqlite.Store, dir string, all []redacted, why string, now time.Time) (done []redacted, altered []string, err error) {
+	done = []redacted{}
+	for _, r := range all {
+		n, err := gateway.Redact(ctx, st, statedir.Snapshots(dir), r.Session, why, now)
+		if errors.Is(err, gateway.ErrAlteredSession) {
+			altered = append(altered, r.Session)
+			continue
+		} else if err != nil {
+			return nil, nil, cli.Fail(cli.ExitIO, "writ audit redact "+r.Session, "%s could not be redacted, %d others are: %w", r.Session, len(done), err)
+		}
+		r.ID = fmt.Sprintf("%s/%d", r.Session, n)
+		done = append(done, r)
+	}
+	return done, altered, nil
 }
 
 // redactable are the sessions that are named, or those that ended so long ago.

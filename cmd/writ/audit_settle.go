@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -84,20 +85,15 @@ func auditSettle() *cobra.Command {
 			case err != nil:
 				return cli.Fail(cli.ExitIO, "writ audit verify", "it could not be recorded: %w", err)
 			}
-			return f.show(c, said, func(w io.Writer) { printSettled(w, said) })
+			return f.show(c, said, func(w io.Writer) {
+				word := map[bool]string{true: "it happened", false: "it did not happen, and may be asked for again once"}[happened]
+				fmt.Fprintf(w, "on record: %s: %s\n", cli.OneLine(said.ID, 80), word)
+			})
 		}),
 	}, "state", "json")
 	c.Flags().BoolVar(&happened, "happened", false, "it took place")
 	c.Flags().BoolVar(&not, "not", false, "it did not")
 	return c
-}
-
-func printSettled(w io.Writer, s settledAct) {
-	word := "it did not happen, and may be asked for again once"
-	if s.Happened {
-		word = "it happened"
-	}
-	io.WriteString(w, "on record: "+cli.OneLine(s.ID, 80)+": "+word+"\n")
 }
 
 // maySettle is an error unless whoever asks is at a terminal of his own, apart from the clients

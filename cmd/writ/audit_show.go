@@ -28,54 +28,60 @@ func auditShow() *cobra.Command {
 			return len(args) == 0 || len(args) == 1 && !(open && strings.Contains(args[0], "/"))
 		}),
 		RunE: f.onLog(toExplain, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
-			of, n, one := "", "", false
-			if len(args) == 1 {
-				var err error
-				of, n, one = strings.Cut(args[0], "/")
-				if of, err = publicID(c.Context(), st, dir, of); err != nil {
-					return err
-				}
+			if len(args) == 0 {
+				return f.showDecisions(c, dir, st, "", open)
 			}
-			if one {
-				d, err := f.explained(c.Context(), st, dir, of, n, 0)
-				if err != nil {
-					return err
-				}
-				return f.show(c, d, d.Print)
-			}
-			list := decisions
-			if open {
-				list = unsettled
-			}
-			all, err := list(c.Context(), st, of)
+			of, n, one := strings.Cut(args[0], "/")
+			of, err := publicID(c.Context(), st, dir, of)
 			if err != nil {
 				return err
 			}
-			if open && len(all) > 0 {
-				now, mute := f.running(c.Context())
-				for _, m := range mute {
-					fmt.Fprintf(c.ErrOrStderr(), "writ: %s: which of these are under way there is not known\n", cli.OneLine(m, 200))
-				}
-				left := markUnderWay(all, now)
-				when(c.ErrOrStderr(), left != "", "writ: once somebody looked where it would show: %s, or --not\n", withWhere(c, "writ audit settle "+left+" --happened"))
+			if !one {
+				return f.showDecisions(c, dir, st, of, open)
 			}
-			var session *sessionLine
-			if of != "" {
-				if session, err = sessionOf(c.Context(), st, dir, of); err != nil {
-					return unreadable(err)
-				}
+			d, err := f.explained(c.Context(), st, dir, of, n, 0)
+			if err != nil {
+				return err
 			}
-			return f.show(c, all, func(w io.Writer) {
-				when(w, session != nil, "%s\n", session)
-				when(w, len(all) == 0, "no decisions\n")
-				for _, d := range all {
-					d.PrintLine(w)
-				}
-			})
+			return f.show(c, d, d.Print)
 		}),
 	}, "state", "json")
 	c.Flags().BoolVar(&open, "unsettled", false, "list the acts whose outcome is not known")
 	return c
+}
+
+// showDecisions lists those of a session, or the newest of all; open lists the acts whose outcome
+// is not known.
+func (f *flags) showDecisions(c *cobra.Command, dir string, st *sqlite.Store, of string, open bool) error {
+	list := decisions
+	if open {
+		list = unsettled
+	}
+	all, err := list(c.Context(), st, of)
+	if err != nil {
+		return err
+	}
+	if open && len(all) > 0 {
+		now, mute := f.running(c.Context())
+		for _, m := range mute {
+			fmt.Fprintf(c.ErrOrStderr(), "writ: %s: which of these are under way there is not known\n", cli.OneLine(m, 200))
+		}
+		left := markUnderWay(all, now)
+		when(c.ErrOrStderr(), left != "", "writ: once somebody looked where it would show: %s, or --not\n", withWhere(c, "writ audit settle "+left+" --happened"))
+	}
+	var session *sessionLine
+	if of != "" {
+		if session, err = sessionOf(c.Context(), st, dir, of); err != nil {
+			return unreadable(err)
+		}
+	}
+	return f.show(c, all, func(w io.Writer) {
+		when(w, session != nil, "%s\n", session)
+		when(w, len(all) == 0, "no decisions\n")
+		for _, d := range all {
+			d.PrintLine(w)
+		}
+	})
 }
 
 // explained is story.Explain, with what the gateways that run and the register of sessions

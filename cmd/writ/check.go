@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -67,16 +69,7 @@ func checkCommand() *cobra.Command {
 				err = f.checkLive(c, &out)
 			}
 			if f.json {
-				if fs, ok := err.(config.Faults); ok {
-					out.Faults = fs
-				}
-				if perr := cli.PrintJSON(c.OutOrStdout(), out); perr != nil {
-					return perr
-				}
-				if err != nil {
-					return &cli.Exit{Code: cli.ExitConfig, Err: fmt.Errorf("the configuration is not usable")}
-				}
-				return nil
+				return out.printJSON(c.OutOrStdout(), err)
 			}
 			for _, w := range out.Warnings {
 				fmt.Fprintf(c.ErrOrStderr(), "warning: %s\n", cli.Printable(w.String()))
@@ -95,6 +88,16 @@ func checkCommand() *cobra.Command {
 	return f.oneServer(c)
 }
 
+func (out *checked) printJSON(w io.Writer, found error) error {
+	if fs, ok := found.(config.Faults); ok {
+		out.Faults = fs
+	}
+	if err := cli.PrintJSON(w, out); err != nil || found == nil {
+		return err
+	}
+	return &cli.Exit{Code: cli.ExitConfig, Err: errors.New("the configuration is not usable")}
+}
+
 // checkLive adds what the servers say now: one that is not there is a fault, and so is
 // what leaves where its contract says that nothing does; what else does not fit the policy
 // is a warning.
@@ -103,14 +106,11 @@ func (f *flags) checkLive(c *cobra.Command, out *checked) error {
 	if err != nil {
 		return err
 	}
-	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel+4))
+	g, stop, err := o.startSettled(c, errorLevel+4)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	if err := settled(c.Context(), g); err != nil {
-		return err
-	}
 	var faults config.Faults
 	for _, found := range o.findings(g) {
 		w := policy.Fault{File: o.file, Line: found.Line, Column: found.Column, Message: found.Server + "/" + found.Tool + ": " + found.Message, Hint: found.Hint}

@@ -89,18 +89,23 @@ func when(w io.Writer, ok bool, format string, args ...any) {
 	}
 }
 
+// joined is a word for each of several, in one line.
+func joined[T any](all []T, between string, word func(T) string) string {
+	words := make([]string, len(all))
+	for i, one := range all {
+		words[i] = word(one)
+	}
+	return strings.Join(words, between)
+}
+
 // group is a command that has others and does nothing itself.
 func group(use, short, long string, subs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Long: long}
 	c.AddCommand(subs...)
-	var names []string
-	for _, sub := range subs {
-		names = append(names, sub.Name())
-	}
-	last := len(names) - 1
-	need := names[last]
+	last := len(subs) - 1
+	need := subs[last].Name()
 	if last > 0 {
-		need = strings.Join(names[:last], ", ") + " or " + need
+		need = joined(subs[:last], ", ", (*cobra.Command).Name) + " or " + need
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {

@@ -15,7 +15,6 @@ import (
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
-	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/private"
 )
 
@@ -117,11 +116,7 @@ func completeClients(_ *cobra.Command, args []string, _ string) ([]cobra.Complet
 }
 
 func clientNames() string {
-	var names []string
-	for _, c := range clients.All {
-		names = append(names, c.Name)
-	}
-	return strings.Join(names, ", ")
+	return joined(clients.All, ", ", func(c *clients.Client) string { return c.Name })
 }
 
 // connectClient puts Writ in front of the servers of one file.
@@ -130,151 +125,124 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 	if err != nil {
 		return err
 	}
-	all, err := p.layout.Read(before)
-	if err != nil {
-		return p.unread(err)
-	}
-	rep := p.report()
-	if of := clients.Named(p.name); of != nil && p.given == p.name {
-		dirs := of.Locals(before)
-		for _, dir := range dirs[:min(len(dirs), 5)] {
-			rep.Notes = append(rep.Notes, "what it has for "+dir+" alone is not among them: writ connect "+p.name+" --local "+private.Quote(dir))
-		}
-		if more := len(dirs) - 5; more > 0 {
-			rep.Notes = append(rep.Notes, fmt.Sprintf("and for %d more directories: writ status", more))
-		}
-	}
-	w := &wiring{place: p}
-	if w.rec, err = p.record(); err != nil {
-		return err
-	}
-	if w.rec == nil {
-		w.rec = &connected{Client: p.name, File: p.file, Layout: p.layout, Servers: map[string]string{}}
-	}
-	w.begin()
-	var probes []upstream.Config
-	for i := range all {
-		s := &all[i]
-		line := connectServer{Name: s.Name, Left: s.Left, Connected: s.Ours}
-		if s.Ours && !w.rec.wrote(s) {
-			line.Left = strange // whoever wrote it there says which policy it runs by
-		}
-		line.Stay = unsealed(s)
-		_, line.Args = s.Credentials()
-		if s.Left == "" {
-			if line.Server, line.Left = w.add(s); line.Left == "" {
-				line.Connected = true
-				probes = append(probes, probe(s, line.Server))
-			}
-		}
-		rep.Servers = append(rep.Servers, line)
-	}
-	if w.fault != nil {
-		return config.Invalid(w.fault)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return cli.Fail(cli.ExitIO, "", "this program has no path that the client could start")
-	}
-	state, err := f.entryState()
+	w, err := f.wire(p, before)
 	if err != nil {
 		return err
 	}
-	if w.hooks, w.hosts, err = p.planHooks(rep, self, state); err != nil {
-		return err
-	}
-	unchanged := func(why string) error {
-		return f.show(c, rep, func(out io.Writer) {
-			rep.print(out, p)
-			fmt.Fprintln(out, why)
-		})
-	}
-	moving := w.movable(all)
-	if rep.Movable = moving.String(); len(probes) == 0 && w.hooks == nil && !(move && len(moving) > 0) {
-		return unchanged("Nothing to do.")
-	}
-	if (p.project || clients.Named(p.name) == nil) && !f.dry {
-		// Whoever wrote the file chose these commands, and what they are given. Who is asked
-		// sees them whole: what looks like a credential may be anything.
-		show := clients.Shown
-		if _, typed := typist(c.InOrStdin()); typed && !yes {
-			show = slices.Clone[[]string]
-		}
-		for _, s := range probes {
-			fmt.Fprintf(c.ErrOrStderr(), "  %s: %s", s.Name, cli.Printable(strings.TrimSpace(strings.Join(show(append(slices.Clone(s.Command), s.URL)), " "))))
-			given := given(w.servers[s.Name])
-			when(c.ErrOrStderr(), len(given) > 0, "   given %s of your environment", cli.OneLine(strings.Join(given, ", "), 200))
-			fmt.Fprintln(c.ErrOrStderr())
-		}
-		if err := confirm(c, yes, "Start these servers of the "+map[bool]string{true: "project", false: "file"}[p.project]+", to read their tools?"); err != nil {
-			return err
-		}
+	rep := w.rep
+	moving := w.movable()
+	move = move && len(moving) > 0
+	if rep.Movable = moving.String(); len(w.probes) == 0 && w.hooks == nil && !move {
+		return f.unchanged(c, w, "Nothing to do.")
 	}
 	var cat *gate.Catalogue
 	if !f.dry {
-		if cat, err = w.ask(c, probes, f.state, rep); err != nil {
+		if cat, err = w.ask(c, f.state, yes); err != nil {
 			return err
 		}
-		if len(w.added) == 0 && (len(probes) > 0 || w.hooks == nil) && !(move && len(moving) > 0) {
-			return unchanged("Nothing was changed: none of the servers that Writ is not in front of can be reached.")
+		if len(w.added) == 0 && (len(w.probes) > 0 || w.hooks == nil) && !move {
+			return f.unchanged(c, w, "Nothing was changed: none of the servers that Writ is not in front of can be reached.")
 		}
 	}
 	base := before
-	moving = w.movable(all) // without those of servers that did not answer
+	moving = w.movable() // without those of servers that did not answer
 	if rep.Movable = moving.String(); !f.dry && moving.wants(c, move, yes, f.json) {
-		seal, err := w.sealing(f, moving)
-		if err != nil {
+		if base, err = w.sealIn(f, before, moving); err != nil {
 			return err
 		}
-		if base, err = seal(before); err != nil {
-			return p.unread(err)
-		}
-		w.seal, rep.Sealed, rep.Movable = seal, moving.String(), ""
-		if all, err = p.layout.Read(base); err != nil {
-			return p.unread(err)
-		}
-		for i := range all {
-			rep.Servers[i].Stay = unsealed(&all[i])
-		}
 	}
-	after, undo, err := p.layout.Wrap(base, func(name string) []string {
-		server, ok := w.added[name]
-		if !ok {
-			return nil
-		}
-		return append([]string{self, "run", "--config", p.config(), "--only", server}, state...)
-	})
+	after, undo, err := p.layout.Wrap(base, w.entry)
 	if err != nil {
 		return p.unread(err)
 	}
 	rep.Diff = p.layout.Diff(before, after)
-	if err := f.lookAt(c, rep, p, yes); err != nil || f.dry {
+	if on, err := f.lookAt(c, rep, p, yes); !on {
 		return err
 	}
-	if err := w.write(before, base, after, undo, cat, rep); err != nil {
+	if err := w.write(before, base, after, undo, cat); err != nil {
 		return err
 	}
 	rep.Written = true
-	if f.json {
-		return cli.PrintJSON(c.OutOrStdout(), rep)
-	}
-	fmt.Fprintf(c.OutOrStdout(), "Done; start %s anew. The old file is %s; `writ disconnect %s` puts it back.\n", p.title, cli.Printable(rep.Backup), p.given)
-	when(c.OutOrStdout(), rep.Sealed != "", "Sealed: %s\n", rep.Sealed)
-	when(c.OutOrStdout(), w.hooks != nil, "What it does itself is judged too, and what you type is on record: %s\n", cli.Printable(rep.Hooks))
-	fmt.Fprintf(c.OutOrStdout(), "What the servers may do is in %s\n", cli.Printable(rep.Policy))
-	fmt.Fprintln(c.OutOrStdout(), "What waits for your yes is shown, and answered, in a terminal of your own: writ watch")
-	return nil
+	return f.show(c, rep, func(out io.Writer) {
+		fmt.Fprintf(out, "Done; start %s anew. The old file is %s; `writ disconnect %s` puts it back.\n", p.title, cli.Printable(rep.Backup), p.given)
+		when(out, rep.Sealed != "", "Sealed: %s\n", rep.Sealed)
+		when(out, w.hooks != nil, "What it does itself is judged too, and what you type is on record: %s\n", cli.Printable(rep.Hooks))
+		fmt.Fprintf(out, "What the servers may do is in %s\n", cli.Printable(rep.Policy))
+		fmt.Fprintln(out, "What waits for your yes is shown, and answered, in a terminal of your own: writ watch")
+	})
 }
 
-// lookAt shows what would be written, and asks whether it is to be, but of a dry run.
-func (f *flags) lookAt(c *cobra.Command, rep *connectReport, p *place, yes bool) error {
+// wire plans what becomes of the servers of one file, and of the client's hooks.
+func (f *flags) wire(p *place, file []byte) (w *wiring, err error) {
+	w = &wiring{place: p, rep: p.report()}
+	if w.all, err = p.layout.Read(file); err != nil {
+		return nil, p.unread(err)
+	}
+	w.rep.Notes = p.localNotes(file)
+	if w.rec, err = p.record(); err != nil {
+		return nil, err
+	}
+	if w.rec == nil {
+		w.rec = &connected{Client: p.name, File: p.file, Layout: p.layout, Servers: map[string]string{}}
+	}
+	if err := w.begin(); err != nil {
+		return nil, config.Invalid(err)
+	}
+	w.plan()
+	if w.self, err = os.Executable(); err != nil {
+		return nil, cli.Fail(cli.ExitIO, "", "this program has no path that the client could start")
+	}
+	if w.state, err = f.entryState(); err == nil {
+		w.hooks, w.hosts, err = p.planHooks(w.rep, w.self, w.state)
+	}
+	return w, err
+}
+
+// entry is the command by which the client starts a server from now on, nil where that stays.
+func (w *wiring) entry(name string) []string {
+	server, ok := w.added[name]
+	if !ok {
+		return nil
+	}
+	return append([]string{w.self, "run", "--config", w.config(), "--only", server}, w.state...)
+}
+
+// localNotes say which servers of the client are not meant by its name: those that it has for one
+// directory alone.
+func (p *place) localNotes(file []byte) (notes []string) {
+	of := clients.Named(p.name)
+	if of == nil || p.given != p.name {
+		return nil
+	}
+	dirs := of.Locals(file)
+	for _, dir := range dirs[:min(len(dirs), 5)] {
+		notes = append(notes, "what it has for "+dir+" alone is not among them: writ connect "+p.name+" --local "+private.Quote(dir))
+	}
+	if more := len(dirs) - 5; more > 0 {
+		notes = append(notes, fmt.Sprintf("and for %d more directories: writ status", more))
+	}
+	return notes
+}
+
+// unchanged is the end of a command that found nothing to do.
+func (f *flags) unchanged(c *cobra.Command, w *wiring, why string) error {
+	return f.show(c, w.rep, func(out io.Writer) {
+		w.rep.print(out, w.place)
+		fmt.Fprintln(out, why)
+	})
+}
+
+// lookAt shows what would be written, and asks whether it is to be, but of a dry run; on says that
+// it is.
+func (f *flags) lookAt(c *cobra.Command, rep *connectReport, p *place, yes bool) (on bool, err error) {
 	switch {
 	case f.dry:
-		return f.show(c, rep, func(out io.Writer) { rep.print(out, p) })
+		return false, f.show(c, rep, func(out io.Writer) { rep.print(out, p) })
 	case !f.json:
 		rep.print(c.OutOrStdout(), p)
 	}
-	return confirm(c, yes, "Write this?")
+	err = confirm(c, yes, "Write this?")
+	return err == nil, err
 }
 
 // entryState are the flags by which the gateway in an entry finds the state directory:
@@ -306,10 +274,8 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 	rep := p.report()
 	for _, u := range rec.Undo {
 		line := connectServer{Name: u.Name, Server: rec.Servers[u.Name]}
-		for _, l := range left {
-			if l.Name == u.Name {
-				line.Left = l.Why
-			}
+		if i := slices.IndexFunc(left, func(l clients.Left) bool { return l.Name == u.Name }); i >= 0 {
+			line.Left = left[i].Why
 		}
 		rep.Servers = append(rep.Servers, line)
 	}
@@ -318,49 +284,55 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 	if err != nil {
 		return err
 	}
-	heir, next, err := p.heir(rec)
+	letGo, err := p.hooksGo(rec, rep)
 	if err != nil {
 		return err
 	}
-	var hooks *hooksChange
-	if heir == nil {
-		if hooks, err = rec.Hooks.undone(rep); err != nil {
-			return err
-		}
-	}
-	if err := f.lookAt(c, rep, p, yes); err != nil || f.dry {
+	if on, err := f.lookAt(c, rep, p, yes); !on {
 		return err
 	}
-	switch {
-	case heir != nil:
-		next.Hooks, rec.Hooks = rec.Hooks, nil
-		if err := heir.keep(next); err != nil {
-			return err
-		}
-	case hooks != nil:
-		if err := hooks.write(); err != nil {
-			return err
-		}
-		rec.Hooks, rep.Written = nil, true
+	if err := letGo(); err != nil {
+		return err
 	}
-	kept, err := os.ReadFile(rec.Backup)
-	whole := err == nil && bytes.Equal(kept, after)
 	if !bytes.Equal(before, opened) {
 		if err := replaceClient(p.file, before, opened); err != nil {
 			return err
 		}
 		rep.Written = true
 	}
-	switch {
-	case whole:
-		_ = os.Remove(rec.Backup) // it is the file now
-		rep.Notes = append(rep.Notes, "the file is as it was, byte for byte")
-	case err == nil:
-		rep.Backup = rec.Backup
-		rep.Notes = append(rep.Notes, "the file was changed since in other places, which stay; as it was it is in "+rec.Backup)
+	rep.backUp(rec.Backup, after)
+	if err := p.forget(rec, after, left); err != nil {
+		return err
 	}
-	if rest := p.stillOurs(after, rec.Undo, left); len(rest) > 0 {
-		rec.Undo = rest // so that it can be put back once that is what was written
+	return f.show(c, rep, func(out io.Writer) {
+		for _, n := range rep.Notes {
+			fmt.Fprintf(out, "%s\n", cli.Printable(n))
+		}
+		if rep.Written {
+			fmt.Fprintf(out, "Done; start %s anew. Its writ.yaml and policy stay in %s\n", p.title, cli.Printable(p.dir))
+		} else {
+			fmt.Fprintln(out, "Nothing was put back.")
+		}
+	})
+}
+
+// backUp says what the copy of a file is now that it was put back.
+func (r *connectReport) backUp(file string, now []byte) {
+	switch kept, err := os.ReadFile(file); {
+	case err != nil:
+	case bytes.Equal(kept, now):
+		_ = os.Remove(file) // it is the file now
+		r.Notes = append(r.Notes, "the file is as it was, byte for byte")
+	default:
+		r.Backup = file
+		r.Notes = append(r.Notes, "the file was changed since in other places, which stay; as it was it is in "+file)
+	}
+}
+
+// forget drops what was connected, but for entries that still run through Writ: these can be put
+// back once they are what was written.
+func (p *place) forget(rec *connected, file []byte, left []clients.Left) (err error) {
+	if rec.Undo = p.stillOurs(file, rec.Undo, left); len(rec.Undo) > 0 {
 		err = p.keep(rec)
 	} else {
 		err = os.Remove(p.recordFile())
@@ -368,17 +340,6 @@ func (f *flags) disconnectClient(c *cobra.Command, p *place, yes bool) error {
 	if err != nil {
 		return cli.Fail(cli.ExitIO, "rm "+private.Quote(p.recordFile()), "what was connected cannot be forgotten")
 	}
-	if f.json {
-		return cli.PrintJSON(c.OutOrStdout(), rep)
-	}
-	for _, n := range rep.Notes {
-		fmt.Fprintf(c.OutOrStdout(), "%s\n", cli.Printable(n))
-	}
-	if !rep.Written {
-		fmt.Fprintln(c.OutOrStdout(), "Nothing was put back.")
-		return nil
-	}
-	fmt.Fprintf(c.OutOrStdout(), "Done; start %s anew. Its writ.yaml and policy stay in %s\n", p.title, cli.Printable(p.dir))
 	return nil
 }
 

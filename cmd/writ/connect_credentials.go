@@ -23,11 +23,11 @@ import (
 // values of theirs, by server and variable; each as the client's file calls it.
 type movable map[[2]string]string
 
-// movable reads them off the file.
-func (w *wiring) movable(all []clients.Server) movable {
+// movable are those of the file.
+func (w *wiring) movable() movable {
 	out := movable{}
-	for i := range all {
-		s := &all[i]
+	for i := range w.all {
+		s := &w.all[i]
 		for _, name := range unsealed(s) {
 			if variable, value := credential(s, name); w.serverOf(s.Name) != "" && !reference().MatchString(value) {
 				out[[2]string{s.Name, variable}] = name
@@ -121,6 +121,24 @@ func (w *wiring) sealing(f *flags, m movable) (func(file []byte) ([]byte, error)
 		}
 		return out, err
 	}, nil
+}
+
+// sealIn is the client's file with them sealed, as its copy has it too.
+func (w *wiring) sealIn(f *flags, file []byte, m movable) (sealed []byte, err error) {
+	if w.seal, err = w.sealing(f, m); err != nil {
+		return nil, err
+	}
+	if sealed, err = w.seal(file); err != nil {
+		return nil, w.unread(err)
+	}
+	w.rep.Sealed, w.rep.Movable = m.String(), ""
+	if w.all, err = w.layout.Read(sealed); err != nil {
+		return nil, w.unread(err)
+	}
+	for i := range w.all {
+		w.rep.Servers[i].Stay = unsealed(&w.all[i])
+	}
+	return sealed, nil
 }
 
 // opened is a client's file with what was sealed in it as it was before, to the byte.

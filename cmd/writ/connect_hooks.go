@@ -114,6 +114,29 @@ func (p *place) heir(rec *connected) (*place, *connected, error) {
 	return nil, nil, err
 }
 
+// hooksGo returns what lets the hooks go that came with a place: to another one of the client, or
+// out of its settings.
+func (p *place) hooksGo(rec *connected, rep *connectReport) (func() error, error) {
+	heir, next, err := p.heir(rec)
+	if err != nil {
+		return nil, err
+	}
+	if heir != nil {
+		return func() error {
+			next.Hooks, rec.Hooks = rec.Hooks, nil
+			return heir.keep(next)
+		}, nil
+	}
+	hooks, err := rec.Hooks.undone(rep)
+	return func() error {
+		if hooks == nil {
+			return nil
+		}
+		rec.Hooks, rep.Written = nil, true
+		return hooks.write()
+	}, err
+}
+
 // undone is the change that takes the hooks out again, nil where there are none.
 func (c *connectedHooks) undone(rep *connectReport) (*hooksChange, error) {
 	if c == nil {

@@ -126,26 +126,38 @@ func findPlace(arg string, of scope) (*place, error) {
 		}
 		p.hooksFile, p.events = c.ProjectHooks(project)
 	}
+	own := c != nil && !p.project && of.local == ""
 	for _, file := range candidates {
-		if file, err = filepath.Abs(file); err != nil {
-			return nil, cli.Fail(cli.ExitIO, "", "the file has no absolute path")
+		if there, err := p.at(file); err != nil {
+			return nil, err
+		} else if there {
+			p.dir, err = p.keptFor(own, of.local)
+			return p, err
 		}
-		if p.file, err = filepath.EvalSymlinks(file); err != nil {
-			continue
-		}
-		if p.file != file {
-			if fi, err := os.Lstat(file); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
-				p.link = file
-			}
-		}
-		sub := p.name
-		if p.project || c == nil || of.local != "" {
-			sub = fmt.Sprintf("%s-%.8x", p.name, sha256.Sum256([]byte(p.file+of.local)))
-		}
-		p.dir, err = keptIn(sub)
-		return p, err
 	}
 	return nil, cli.Fail(cli.ExitData, "writ status", "%s has no such file: %s", p.title, cli.Printable(strings.Join(candidates, ", ")))
+}
+
+// at finds where a file is in truth, if it is there.
+func (p *place) at(file string) (there bool, err error) {
+	if file, err = filepath.Abs(file); err != nil {
+		return false, cli.Fail(cli.ExitIO, "", "the file has no absolute path")
+	}
+	if p.file, err = filepath.EvalSymlinks(file); err != nil {
+		return false, nil
+	}
+	if fi, err := os.Lstat(file); p.file != file && err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+		p.link = file
+	}
+	return true, nil
+}
+
+// keptFor is where what Writ keeps for the file is: of a client's own one by its name.
+func (p *place) keptFor(own bool, local string) (string, error) {
+	if own {
+		return keptIn(p.name)
+	}
+	return keptIn(fmt.Sprintf("%s-%.8x", p.name, sha256.Sum256([]byte(p.file+local))))
 }
 
 // read reads the client's file, which nobody else may write.
@@ -162,8 +174,7 @@ func readClient(file string) ([]byte, error) {
 		return nil, cli.Fail(cli.ExitData, "", "%s is no regular file", cli.Printable(file))
 	}
 	if err := errors.Join(private.Check(file, fi, private.Steering), private.Around(file)); err != nil {
-		var e *private.Error
-		errors.As(err, &e)
+		e, _ := errors.AsType[*private.Error](err)
 		return nil, exposed(e, "")
 	}
 	b, err := io.ReadAll(io.LimitReader(f, clients.MaxBytes+1))

@@ -26,34 +26,77 @@ import (
 type wiring struct {
 	*place
 	rec   *connected
+	rep   *connectReport
+	all   []clients.Server          // of the client
 	added map[string]string         // names in the client's file to those in writ.yaml
 	there map[string]*config.Server // what writ.yaml has already
-	fault error
-	hooks *hooksChange // nil where nothing is added
+	self  string                    // this program
+	state []string                  // the flags by which the gateway in an entry finds the state directory
+	hooks *hooksChange              // nil where nothing is added
 
 	hosted bool // writ.yaml names the client as a host already
 	hosts  bool // it is to: the client's own tools are judged
 
 	servers map[string]*clients.Server // by their names in writ.yaml
+	probes  []upstream.Config          // the same, as they are started to read their tools
 
 	seal func(file []byte) ([]byte, error) // seals the credentials of a file, nil where they stay
 }
 
 // begin reads what writ.yaml has already.
-func (w *wiring) begin() {
+func (w *wiring) begin() error {
 	w.added, w.there, w.servers = map[string]string{}, map[string]*config.Server{}, map[string]*clients.Server{}
 	if _, err := os.Lstat(w.config()); err != nil {
-		return
+		return nil
 	}
 	cfg, err := config.ReadOnly(w.config(), "")
 	if err != nil {
-		w.fault = err
-		return
+		return err
 	}
 	w.hosted = cfg.Host != ""
 	for i := range cfg.Servers {
 		w.there[cfg.Servers[i].Name] = &cfg.Servers[i]
 	}
+	return nil
+}
+
+// plan says of each server of the client what becomes of it.
+func (w *wiring) plan() {
+	for i := range w.all {
+		s := &w.all[i]
+		line := connectServer{Name: s.Name, Left: s.Left, Connected: s.Ours, Stay: unsealed(s)}
+		if s.Ours && !w.rec.wrote(s) {
+			line.Left = strange // whoever wrote it there says which policy it runs by
+		}
+		_, line.Args = s.Credentials()
+		if s.Left == "" {
+			if line.Server, line.Left = w.add(s); line.Left == "" {
+				line.Connected = true
+				w.probes = append(w.probes, probe(s, line.Server))
+			}
+		}
+		w.rep.Servers = append(w.rep.Servers, line)
+	}
+}
+
+// mayStart asks whether the servers of a file are to be started whose commands, and what they are
+// given, somebody else may have chosen. Who is asked sees them whole: what looks like a credential
+// may be anything.
+func (w *wiring) mayStart(c *cobra.Command, yes bool) error {
+	if !w.project && clients.Named(w.name) != nil {
+		return nil
+	}
+	show := clients.Shown
+	if _, typed := typist(c.InOrStdin()); typed && !yes {
+		show = slices.Clone[[]string]
+	}
+	for _, s := range w.probes {
+		fmt.Fprintf(c.ErrOrStderr(), "  %s: %s", s.Name, cli.Printable(strings.TrimSpace(strings.Join(show(append(slices.Clone(s.Command), s.URL)), " "))))
+		given := given(w.servers[s.Name])
+		when(c.ErrOrStderr(), len(given) > 0, "   given %s of your environment", cli.OneLine(strings.Join(given, ", "), 200))
+		fmt.Fprintln(c.ErrOrStderr())
+	}
+	return confirm(c, yes, "Start these servers of the "+map[bool]string{true: "project", false: "file"}[w.project]+", to read their tools?")
 }
 
 // add takes one more server in. why is why it cannot be.
@@ -184,21 +227,20 @@ func probe(s *clients.Server, name string) upstream.Config {
 	return upstream.Config{Name: name, Command: s.Command, Env: env}
 }
 
-// ask has the servers list their tools. One that does not is left alone.
-func (w *wiring) ask(c *cobra.Command, probes []upstream.Config, state string, rep *connectReport) (*gate.Catalogue, error) {
-	if len(probes) == 0 {
-		return nil, nil
+// ask has the servers list their tools, if they may be started. One that does not is left alone.
+func (w *wiring) ask(c *cobra.Command, state string, yes bool) (*gate.Catalogue, error) {
+	if err := w.mayStart(c, yes); err != nil || len(w.probes) == 0 {
+		return nil, err
 	}
-	cat, down, err := published(c, probes, state)
+	cat, down, err := published(c, w.probes, state)
 	if err != nil { // one cannot even be started: which
-		var good []upstream.Config
-		for _, s := range probes {
-			if _, _, err := published(c, []upstream.Config{s}, state); err != nil {
-				w.drop(rep, s.Name, err)
-			} else {
-				good = append(good, s)
+		good := slices.DeleteFunc(slices.Clone(w.probes), func(s upstream.Config) bool {
+			_, _, err := published(c, []upstream.Config{s}, state)
+			if err != nil {
+				w.drop(s.Name, err)
 			}
-		}
+			return err != nil
+		})
 		if len(good) == 0 {
 			return nil, nil
 		}
@@ -207,34 +249,39 @@ func (w *wiring) ask(c *cobra.Command, probes []upstream.Config, state string, r
 		}
 	}
 	for name, why := range down {
-		w.drop(rep, name, why)
+		w.drop(name, why)
 	}
 	if cat == nil {
 		return nil, nil
 	}
 	there, _ := config.LoadPolicy(w.policy()) // where it has faults, write says so
 	drafted := draft.Policy(cat).Servers
-	for i := range rep.Servers {
-		s := &rep.Servers[i]
+	for i := range w.rep.Servers {
+		s := &w.rep.Servers[i]
 		if s.Server == "" || s.Left != "" {
 			continue
 		}
 		s.Tools = new(int)
 		if d := slices.IndexFunc(drafted, func(d draft.Server) bool { return d.Name == s.Server }); d >= 0 {
-			if *s.Tools, s.Contract = drafted[d].Tools, drafted[d].Says(); there != nil && there.Knows(s.Server) {
-				s.Contract = "as the policy that is there has it"
-			} else {
-				rep.Notes = append(rep.Notes, changes(drafted[d])...)
-			}
+			w.found(s, drafted[d], there != nil && there.Knows(s.Server))
 		}
 	}
 	return cat, nil
 }
 
+// found says of a server which tools it lists, and what holds of them.
+func (w *wiring) found(s *connectServer, d draft.Server, known bool) {
+	if *s.Tools, s.Contract = d.Tools, d.Says(); known {
+		s.Contract = "as the policy that is there has it"
+		return
+	}
+	w.rep.Notes = append(w.rep.Notes, changes(d)...)
+}
+
 // drop leaves a server alone after all.
-func (w *wiring) drop(rep *connectReport, name string, why error) {
-	for i := range rep.Servers {
-		if s := &rep.Servers[i]; s.Server == name {
+func (w *wiring) drop(name string, why error) {
+	for i := range w.rep.Servers {
+		if s := &w.rep.Servers[i]; s.Server == name {
 			delete(w.added, s.Name)
 			delete(w.servers, name)
 			said, cannot := strings.CutPrefix(why.Error(), "server "+name+" cannot be reached")

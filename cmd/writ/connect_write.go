@@ -20,8 +20,8 @@ import (
 // write writes writ.yaml, the policy, what is to be undone and a copy of the client's
 // file, and that file last. Base is the file as the copy has it: what is sealed stands
 // nowhere else.
-func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gate.Catalogue, rep *connectReport) error {
-	rep.Config, rep.Policy = w.config(), w.policy()
+func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gate.Catalogue) error {
+	w.rep.Config, w.rep.Policy = w.config(), w.policy()
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return cli.Fail(cli.ExitIO, "", "the directory of the configuration cannot be made")
 	}
@@ -47,7 +47,7 @@ func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gat
 			return err
 		}
 	}
-	rep.Backup = w.rec.Backup
+	w.rep.Backup = w.rec.Backup
 	w.rec.Undo = slices.DeleteFunc(w.rec.Undo, func(u clients.Undo) bool {
 		return slices.ContainsFunc(undo, func(n clients.Undo) bool { return n.Name == u.Name })
 	})

@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/cobra"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
@@ -172,16 +171,8 @@ func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struc
 		},
 		Verify: o.verified,
 		Export: func(ctx context.Context, w io.Writer) error {
-			key, err := logKeyText(o.state, "")
-			if err != nil {
-				return err
-			}
-			snap, err := o.store.Snapshot(ctx)
-			if err != nil {
-				return unreadable(err)
-			}
-			defer snap.Close()
-			return audit.WriteBundle(ctx, w, snap, strings.TrimSpace(string(key)))
+			_, err := writeBundle(ctx, w, o.state, o.store)
+			return err
 		},
 		Status: func(ctx context.Context) (string, error) {
 			now, err := o.inForce(ctx)

@@ -94,32 +94,39 @@ func (m *consoleMemory) Made(ctx context.Context, namespace string, at time.Time
 // madeBy are what the records from … to-1 made, the newest first.
 func madeBy(x *memory.Reader, from, to uint64, word string) (out []console.Claim) {
 	for n := to - 1; n >= from && n > 0; n-- {
-		if d := decisionOf(x, n); d == nil || !x.AsOf.IsZero() && d.At.Time().After(x.AsOf) {
-			continue
-		} else if erased(d) {
-			if word == "" || word == "erasure" {
-				out = append(out, console.Claim{ID: fmt.Sprintf("dec_%d", n), Word: "erasure", N: n, At: d.At.Time(), By: d.Principal})
-			}
-			continue
+		switch d := decisionOf(x, n); {
+		case d == nil || !x.AsOf.IsZero() && d.At.Time().After(x.AsOf):
+		case !erased(d):
+			out = append(out, madeIn(x, n, word)...)
+		case word == "" || word == "erasure":
+			out = append(out, console.Claim{ID: fmt.Sprintf("dec_%d", n), Word: "erasure", N: n, At: d.At.Time(), By: d.Principal})
 		}
-		claims := 0
-		for id := range idsMade("prop", n) {
-			v, ok := x.View(id)
-			if !ok {
-				break
-			}
-			if claims++; word == "" || word == string(v.Status) {
-				out = append(out, claimOf(x, &v))
-			}
+	}
+	return out
+}
+
+// madeIn are the claims that one record made, or its quotes where it made none.
+func madeIn(x *memory.Reader, n uint64, word string) (out []console.Claim) {
+	claims := 0
+	for id := range idsMade("prop", n) {
+		v, ok := x.View(id)
+		if !ok {
+			break
 		}
-		for id := range idsMade("obs", n) {
-			rec, ok := x.Get(id)
-			if !ok {
-				break
-			}
-			if o := rec.Observation; claims == 0 && len(o.Supports) == 0 && (word == "" || word == noteWord(o)) {
-				out = append(out, noteOf(n, o))
-			}
+		if claims++; word == "" || word == string(v.Status) {
+			out = append(out, claimOf(x, &v))
+		}
+	}
+	if claims > 0 {
+		return out
+	}
+	for id := range idsMade("obs", n) {
+		rec, ok := x.Get(id)
+		if !ok {
+			break
+		}
+		if o := rec.Observation; len(o.Supports) == 0 && (word == "" || word == noteWord(o)) {
+			out = append(out, noteOf(n, o))
 		}
 	}
 	return out
@@ -287,30 +294,36 @@ func (m *consoleMemory) Belief(ctx context.Context, namespace, id string, at tim
 		if e, ok := x.Explain(id); ok {
 			b = beliefOf(x, &e, from)
 		} else if rec, _ := x.Get(id); rec.Observation != nil {
-			o := rec.Observation
-			b = &console.Belief{Claim: noteOf(0, o), Means: "it is a quote, and answers no question by itself"}
-			b.Said = []console.Statement{{Quote: b.Quote, By: b.By, ID: o.ID, Evidence: o.Evidence, At: b.At, Trust: o.Level, Erased: o.Status == memory.Erased}}
-			if o.SourceRef != nil {
-				b.Facts = append(b.Facts, console.Fact{Name: "The agent said it is from", Text: o.SourceRef.Text})
-			}
-			for _, p := range o.Supports {
-				if v, ok := x.View(p); ok {
-					b.Note = ""
-					b.Values = append(b.Values, claimOf(x, &v))
-				}
-			}
+			b = quoteOf(x, rec.Observation)
 		}
 		return nil
 	})
-	if b != nil {
-		b.Commands = m.commands(namespace, b)
-		for i := range b.Said {
-			if st := &b.Said[i]; st.Erased && m.stands(ctx, st.Evidence) {
-				st.Stands = st.Evidence
-			}
+	if b == nil {
+		return nil, err
+	}
+	b.Commands = m.commands(namespace, b)
+	for i := range b.Said {
+		if st := &b.Said[i]; st.Erased && m.stands(ctx, st.Evidence) {
+			st.Stands = st.Evidence
 		}
 	}
 	return b, err
+}
+
+// quoteOf is all there is to say of a quote, with the claims that it bears out.
+func quoteOf(x *memory.Reader, o *memory.Observed) *console.Belief {
+	b := &console.Belief{Claim: noteOf(0, o), Means: "it is a quote, and answers no question by itself"}
+	b.Said = []console.Statement{{Quote: b.Quote, By: b.By, ID: o.ID, Evidence: o.Evidence, At: b.At, Trust: o.Level, Erased: o.Status == memory.Erased}}
+	if o.SourceRef != nil {
+		b.Facts = append(b.Facts, console.Fact{Name: "The agent said it is from", Text: o.SourceRef.Text})
+	}
+	for _, p := range o.Supports {
+		if v, ok := x.View(p); ok {
+			b.Note = ""
+			b.Values = append(b.Values, claimOf(x, &v))
+		}
+	}
+	return b
 }
 
 // stands says whether the gateway's record of a session holds what it saw as evidence.
@@ -377,29 +390,34 @@ func beliefOf(x *memory.Reader, e *memory.Explanation, from uint64) *console.Bel
 		b.Facts = append(b.Facts, console.Fact{Name: "Erased, so that they cannot be made again", Text: someOf(e.Unchecked)})
 	}
 	// What was believed before is of its question, not of this answer to it.
-	about := cmp.Or(v.Slot, v.ID)
+	b.Timeline, b.Later = momentsOf(x, cmp.Or(v.Slot, v.ID), from)
+	return b
+}
+
+// momentsOf are what happened to something from a record on, and the record with which that goes on,
+// 0 where it ended.
+func momentsOf(x *memory.Reader, about string, from uint64) (out []console.Moment, later uint64) {
 	told := x.Timeline(about, from, perStory)
-	moments, more := told.Moments, told.More
-	for i := range moments {
-		t := &moments[i]
+	for i := range told.Moments {
+		t := &told.Moments[i]
+		if !x.AsOf.IsZero() && t.At.Time().After(x.AsOf) {
+			continue
+		}
 		mo := console.Moment{At: t.At.Time(), What: t.ID + " " + happened[t.What], Quote: textIn(t.Text), Word: string(t.State)}
 		if t.State != "" {
 			mo.Because = stoodBecause(x, t)
 		} else if t.Other != "" {
 			mo.What += " " + t.Other
 		}
-		b.Timeline = append(b.Timeline, mo)
+		out = append(out, mo)
 	}
-	if more && !x.AsOf.IsZero() && moments[len(moments)-1].At.Time().After(x.AsOf) {
-		more = false
+	if !told.More {
+		return out, 0
 	}
-	if !x.AsOf.IsZero() {
-		b.Timeline = slices.DeleteFunc(b.Timeline, func(t console.Moment) bool { return t.At.After(x.AsOf) })
+	if last := told.Moments[len(told.Moments)-1]; x.AsOf.IsZero() || !last.At.Time().After(x.AsOf) {
+		later = last.Record + 1
 	}
-	if more {
-		b.Later = moments[len(moments)-1].Record + 1
-	}
-	return b
+	return out, later
 }
 
 // happened says what a moment is; what is not in it is its own word.

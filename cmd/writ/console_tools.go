@@ -398,25 +398,7 @@ func source(s *policy.Source, collection string) string {
 	case policy.FromUser:
 		return "what the user typed"
 	case policy.FromOutput:
-		out := "what a tool returned"
-		if s.Server != "" {
-			out = "what " + s.Server + "/" + s.Tool + " returned"
-		}
-		if s.HasAt {
-			out += " at " + s.At.Source
-		}
-		if s.InText {
-			out += ", in its text"
-		}
-		switch {
-		case s.Minted:
-			out += ", which the server alone gives"
-		case s.Ours:
-			out += ", where our own people alone write"
-		case collection != "" && !s.HasAt:
-			out += " as " + collection
-		}
-		return out
+		return returned(s, collection)
 	case policy.FromConst:
 		var values []string
 		for _, v := range s.Const {
@@ -452,6 +434,28 @@ func source(s *policy.Source, collection string) string {
 		return "what a person says yes to"
 	}
 	return ""
+}
+
+func returned(s *policy.Source, collection string) string {
+	out := "what a tool returned"
+	if s.Server != "" {
+		out = "what " + s.Server + "/" + s.Tool + " returned"
+	}
+	if s.HasAt {
+		out += " at " + s.At.Source
+	}
+	if s.InText {
+		out += ", in its text"
+	}
+	switch {
+	case s.Minted:
+		out += ", which the server alone gives"
+	case s.Ours:
+		out += ", where our own people alone write"
+	case collection != "" && !s.HasAt:
+		out += " as " + collection
+	}
+	return out
 }
 
 // outputRule says in words what a line of the policy says of an output.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -119,18 +118,8 @@ type policyHolder struct {
 // directory, and of those that the clients were connected to whose policy it is.
 func (f *flags) having(ctx context.Context, file string) (out []policyHolder) {
 	abs, _ := filepath.Abs(file)
-	states, found := []string{f.state}, map[string]bool{}
-	places, _ := foundPlaces()
-	for _, p := range places {
-		if rec, err := p.record(); err == nil && rec != nil && p.policy() == abs {
-			for _, u := range rec.Undo {
-				if i := slices.Index(u.Ours, "--state"); i >= 0 && i+1 < len(u.Ours) {
-					states = append(states, u.Ours[i+1])
-				}
-			}
-		}
-	}
-	for _, state := range states {
+	found := map[string]bool{}
+	for _, state := range append([]string{f.state}, statesBy(abs)...) {
 		dir, err := existingState(state)
 		if err != nil || found[dir] {
 			continue
@@ -145,6 +134,23 @@ func (f *flags) having(ctx context.Context, file string) (out []policyHolder) {
 		}
 	}
 	return out
+}
+
+// statesBy are the state directories that clients were connected to whose policy that file is.
+func statesBy(policy string) (states []string) {
+	places, _ := foundPlaces()
+	for _, p := range places {
+		rec, err := p.record()
+		if err != nil || rec == nil || p.policy() != policy {
+			continue
+		}
+		for _, u := range rec.Undo {
+			if i := slices.Index(u.Ours, "--state"); i >= 0 && i+1 < len(u.Ours) {
+				states = append(states, u.Ours[i+1])
+			}
+		}
+	}
+	return states
 }
 
 // takes has gateways put in force what was taken from their policy's file. Where more was
@@ -207,11 +213,8 @@ func meant(all []grownPolicy) (grownPolicy, error) {
 	if len(all) == 1 {
 		return all[0], nil
 	}
-	var which []string
-	for _, p := range all {
-		which = append(which, p.config)
-	}
-	return grownPolicy{}, cli.Fail(cli.ExitUsage, "the same command with --config "+private.Quote(which[0]), "several configurations are in use, and --config says which: %s", strings.Join(which, ", "))
+	return grownPolicy{}, cli.Fail(cli.ExitUsage, "the same command with --config "+private.Quote(all[0].config), "several configurations are in use, and --config says which: %s",
+		joined(all, ", ", func(p grownPolicy) string { return p.config }))
 }
 
 // inUse are the configuration files of the clients that are connected, and of the gateways

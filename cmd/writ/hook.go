@@ -139,26 +139,11 @@ func (f *flags) hookClaudeCode(c *cobra.Command) error {
 		})
 	}
 	// What the gateway has read, and judged, is answered by what it says of it.
-	e, ok := claudeEvent{hookAsked: &hookAsked{Event: reply.Event}}, true
+	e, reads := &claudeEvent{hookAsked: &hookAsked{Event: reply.Event}}, false
 	if reply.Event == "" {
-		b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), int64(hookLimits.Bytes)+1))
-		if e, ok = readClaude(b); err != nil || !ok {
-			if e.name == "PreToolUse" || e.name == "" {
-				return &cli.Exit{Code: exitBlocks, Err: fmt.Errorf("not done: what the client says of the call cannot be read")}
-			}
-			return nil
-		}
-	}
-	reads := false
-	if reply.Event == "" && (e.Event == "before" || e.Event == "after") {
-		e.Root = root
-		var own []string // which nobody else looks for where no gateway runs
-		if dir, err := stateThere(f.state); err == nil && dir != "" {
-			own = statedir.Own(dir)
-		}
-		call, _ := e.call(hook.Named(e.Host), own)
-		if reads = call.Reads && !names(call.Names, e.Dir, own); !call.Judged {
-			return nil
+		var err error
+		if e, reads, err = f.ownClaude(c.InOrStdin(), root); e == nil {
+			return err
 		}
 	}
 	switch e.Event {
@@ -173,6 +158,30 @@ func (f *flags) hookClaudeCode(c *cobra.Command) error {
 		}
 	}
 	return nil // what is not the client's own may be anybody's word
+}
+
+// ownClaude reads what the client says where no gateway has; nil is that nothing is answered. reads
+// says that the call only reads, and names nothing of Writ's own, which nobody else looks for then.
+func (f *flags) ownClaude(in io.Reader, root string) (e *claudeEvent, reads bool, err error) {
+	b, err := io.ReadAll(io.LimitReader(in, int64(hookLimits.Bytes)+1))
+	said, ok := readClaude(b)
+	switch {
+	case (err != nil || !ok) && (said.name == "PreToolUse" || said.name == ""):
+		return nil, false, &cli.Exit{Code: exitBlocks, Err: errors.New("not done: what the client says of the call cannot be read")}
+	case err != nil || !ok:
+		return nil, false, nil
+	case said.Event == "before" || said.Event == "after":
+		said.Root = root
+		var own []string
+		if dir, err := stateThere(f.state); err == nil && dir != "" {
+			own = statedir.Own(dir)
+		}
+		call, _ := said.call(hook.Named(said.Host), own)
+		if reads = call.Reads && !names(call.Names, said.Dir, own); !call.Judged {
+			return nil, false, nil
+		}
+	}
+	return &said, reads, nil
 }
 
 // waits reports whether a hook looks for a gateway that is just starting.
@@ -278,21 +287,9 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits f
 			err = inWords("Writ is not running, so nothing was done. Start the client anew, or a gateway with `writ serve`")
 		}
 		for _, door := range doors {
-			for _, pid := range clients {
-				a.Client = pid
-				var status int
-				switch reply, status, err = postHook(ctx, door, a); {
-				case err != nil:
-				case status == http.StatusNotFound:
-					if err = errors.New(cli.OneLine(reply.Error, 200)); a.Event == "before" || handed && reply.Event == "" {
-						err = inWords("No gateway of Writ serves this client, so nothing was done. Start the client anew")
-					}
-				case status != http.StatusOK:
-					err = errors.New(cli.OneLine(reply.Error, 200))
-				}
-				if status == http.StatusOK || reply.Event != "" || status != 0 && status != http.StatusNotFound && !handed {
-					return reply, err
-				}
+			var over bool
+			if reply, over, err = hookAtDoor(ctx, door, a, clients); over {
+				return reply, err
 			}
 		}
 		if !waits() || time.Now().After(until) {
@@ -304,6 +301,27 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits f
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// hookAtDoor asks at one door for each that may be the client; over says that it is the gateway
+// of one of them, and no other is asked.
+func hookAtDoor(ctx context.Context, door *http.Client, a *hookAsked, clients []int) (reply hookSaid, over bool, err error) {
+	handed := a.Event == "stdin"
+	for _, pid := range clients {
+		a.Client = pid
+		var status int
+		switch reply, status, err = postHook(ctx, door, a); {
+		case err != nil:
+		case status == http.StatusNotFound && (a.Event == "before" || handed && reply.Event == ""):
+			err = inWords("No gateway of Writ serves this client, so nothing was done. Start the client anew")
+		case status != http.StatusOK:
+			err = errors.New(cli.OneLine(reply.Error, 200))
+		}
+		if status == http.StatusOK || reply.Event != "" || status != 0 && status != http.StatusNotFound && !handed {
+			return reply, true, err
+		}
+	}
+	return reply, false, err
 }
 
 // postHook asks at one door. The status is 0 where the answer is none.

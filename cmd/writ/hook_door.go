@@ -133,80 +133,66 @@ func absolute(dir string) string {
 // types. client is the one client of a gateway over stdio, nil where it has others.
 func (o *files) hookHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		event := "" // that was read on what was handed over
-		send := func(status int, reply hookSaid) {
-			reply.Event = event
-			answerJSON(w, status, reply)
-		}
+		status, reply := http.StatusBadRequest, hookSaid{Error: "the body is none that docs/hosts.md has"}
 		b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(hookLimits.Bytes)))
-		a, ok := readHook(b)
-		if err != nil || !ok {
-			send(http.StatusBadRequest, hookSaid{Error: "the body is none that docs/hosts.md has"})
-			return
+		if a, ok := readHook(b); err == nil && ok {
+			status, reply = o.answerHook(r, g, client, &a)
 		}
-		if o.host == nil || o.host.Name != a.Host {
-			send(http.StatusNotFound, hookSaid{Error: "this gateway judges no tools of that host"})
-			return
+		answerJSON(w, status, reply)
+	}
+}
+
+func (o *files) answerHook(r *http.Request, g *gateway.Gateway, client *oneClient, a *hookAsked) (status int, reply hookSaid) {
+	if o.host == nil || o.host.Name != a.Host {
+		return http.StatusNotFound, hookSaid{Error: "this gateway judges no tools of that host"}
+	}
+	var from *localdoor.Handed // who says it, where the kernel knows
+	if a.Event == "stdin" {
+		if from = localdoor.HandedBy(r.Context()); from == nil {
+			return http.StatusForbidden, hookSaid{Error: "no end of a pair of sockets came with it"}
 		}
-		var from *localdoor.Handed // who says it, where the kernel knows
-		if a.Event == "stdin" {
-			if from = localdoor.HandedBy(r.Context()); from == nil {
-				send(http.StatusForbidden, hookSaid{Error: "no end of a pair of sockets came with it"})
-				return
-			}
-			defer from.Close()
-			a.Client = from.Maker
-		}
-		may := func() bool {
-			status, err := o.hookMay(r, &a, from != nil)
-			if err != nil {
-				send(status, hookSaid{Error: err.Error()})
-			}
-			return err == nil
-		}
-		if from == nil && !may() {
-			return
-		}
-		s, principal, err := o.hookSession(r.Context(), g, client, a.Client)
-		if errors.Is(err, downstream.ErrNoSession) {
-			send(http.StatusNotFound, hookSaid{Error: "this gateway has no session of that client"})
-			return
-		}
-		if from != nil && err == nil {
-			ok := a.readHanded(from)
-			switch event = a.Event; {
-			case !ok:
-				send(http.StatusBadRequest, hookSaid{Error: "what the client says of it cannot be read, so nothing was done"})
-				return
-			case event == "none":
-				send(http.StatusOK, hookSaid{})
-				return
-			case !may():
-				return
-			}
-		}
-		var reply hookSaid
-		if err == nil {
-			reply, err = o.hooked(r.Context(), g, s, principal, &a)
-		}
-		switch {
-		case errors.Is(err, gateway.ErrNotHeld):
-			send(http.StatusNotFound, hookSaid{Error: err.Error()})
-		case errors.Is(err, gateway.ErrOtherCall):
-			send(http.StatusConflict, hookSaid{Error: err.Error()})
-		case err != nil:
-			send(http.StatusInternalServerError, hookSaid{Error: "it could not be put on record: nothing may be done, and nothing vouches"})
-		default:
-			send(http.StatusOK, reply)
+		defer from.Close()
+		a.Client = from.Maker
+	} else if status, err := o.hookMay(r, a, false); err != nil {
+		return status, hookSaid{Error: err.Error()}
+	}
+	s, principal, err := o.hookSession(r.Context(), g, client, a.Client)
+	if errors.Is(err, downstream.ErrNoSession) {
+		return http.StatusNotFound, hookSaid{Error: "this gateway has no session of that client"}
+	}
+	event := "" // that was read on what was handed over
+	if from != nil && err == nil {
+		ok := a.readHanded(from)
+		event = a.Event
+		if !ok {
+			return http.StatusBadRequest, hookSaid{Event: event, Error: "what the client says of it cannot be read, so nothing was done"}
+		} else if event == "none" {
+			return http.StatusOK, hookSaid{Event: event}
+		} else if status, err := o.hookMay(r, a, true); err != nil {
+			return status, hookSaid{Event: event, Error: err.Error()}
 		}
 	}
+	if err == nil {
+		reply, err = o.hooked(r.Context(), g, s, principal, a)
+	}
+	switch {
+	case errors.Is(err, gateway.ErrNotHeld):
+		status, reply = http.StatusNotFound, hookSaid{Error: err.Error()}
+	case errors.Is(err, gateway.ErrOtherCall):
+		status, reply = http.StatusConflict, hookSaid{Error: err.Error()}
+	case err != nil:
+		status, reply = http.StatusInternalServerError, hookSaid{Error: "it could not be put on record: nothing may be done, and nothing vouches"}
+	default:
+		status = http.StatusOK
+	}
+	reply.Event = event
+	return status, reply
 }
 
 func (o *files) hooked(ctx context.Context, g *gateway.Gateway, s downstream.Session, principal string, a *hookAsked) (reply hookSaid, err error) {
 	if a.Event == "prompt" {
 		reply.Evidence, err = g.TurnOf(ctx, s, a.Conversation, a.Text)
-		var halted *gateway.HaltedError
-		if errors.As(err, &halted) {
+		if halted, ok := errors.AsType[*gateway.HaltedError](err); ok {
 			reply.Halted, reply.Reply, err = string(halted.Rejection.Reason), halted.Reply, nil
 		}
 		return reply, err
@@ -255,11 +241,8 @@ func why(c hook.Call, r *writ.Rejection) string {
 	if r == nil {
 		return "it was refused"
 	}
-	var parts []string
-	for _, f := range r.Failures[:min(len(r.Failures), 3)] {
-		parts = append(parts, f.Need)
-	}
-	return cmp.Or(strings.TrimRight(cli.OneLine(strings.Join(parts, "; "), 800), "."), string(r.Reason))
+	needs := joined(r.Failures[:min(len(r.Failures), 3)], "; ", func(f writ.Failure) string { return f.Need })
+	return cmp.Or(strings.TrimRight(cli.OneLine(needs, 800), "."), string(r.Reason))
 }
 
 // inside is the file that a result names, where it lies below root, behind links too, and

@@ -13,9 +13,6 @@ import (
 // What a client's own tools come upon in the file system, which is looked up before a
 // call is judged.
 
-// globs are the signs by which a word stands for the names of files, to zsh with its extended ones.
-const globs = "*?[{#^"
-
 // search are the programs that read what they find below a directory.
 var search = []string{"grep", "egrep", "fgrep", "rg", "diff"}
 
@@ -23,28 +20,22 @@ var search = []string{"grep", "egrep", "fgrep", "rg", "diff"}
 // naming them: by a pattern, or by a program that looks through directories, and through
 // links in both. moved says that it does so in another directory than dir.
 func finds(words []string, dir string, moved bool, own []string) bool {
-	home, _ := os.UserHomeDir()
 	looks := slices.ContainsFunc(words, func(w string) bool { return slices.Contains(search, w) })
 	l := newLinks(own)
 	follows := looks && slices.ContainsFunc(words, followsLinks)
 	compares := slices.Contains(words, "diff")
 	for i, w := range append(words[:len(words):len(words)], ".") {
-		at := strings.IndexAny(w, globs)
-		if at < 0 && !looks {
+		if !looks && !strings.ContainsAny(w, inPatterns) {
 			continue
 		}
 		if moved || strings.Contains(w, "{") && strings.ContainsAny(w, ",.") && strings.ContainsAny(w, "/~") {
 			return true
 		}
-		w = expanded(w, home)
+		w = unfolded(w)
 		if strings.HasPrefix(w, "~") {
 			return true // of somebody else
 		}
-		var pattern []string
-		if at := strings.IndexAny(w, globs); at >= 0 {
-			cut := strings.LastIndexByte(w[:at], '/') + 1
-			w, pattern = w[:cut], strings.Split(w[cut:], "/")
-		}
+		w, pattern := cutPattern(w)
 		if !filepath.IsAbs(w) {
 			w = filepath.Join(dir, w)
 		}
@@ -55,22 +46,39 @@ func finds(words []string, dir string, moved bool, own []string) bool {
 	return false
 }
 
-// expanded is a word with what a shell puts in the place of its beginning.
-func expanded(w, home string) string {
-	for sign, dir := range map[string]string{"~": home, "$HOME": home, "$PWD": "."} {
+// inPatterns are the characters of which a word with one stands for many, to zsh with its
+// extended ones.
+const inPatterns = "*?[{#^"
+
+// cutPattern is the directory of a pattern and its parts below that, which are nil for none.
+func cutPattern(w string) (dir string, parts []string) {
+	at := strings.IndexAny(w, inPatterns)
+	if at < 0 {
+		return w, nil
+	}
+	cut := strings.LastIndexByte(w[:at], '/') + 1
+	return w[:cut], strings.Split(w[cut:], "/")
+}
+
+// unfolded is a word with the directories in it that signs at its beginning stand for.
+func unfolded(w string) string {
+	home, _ := os.UserHomeDir()
+	for _, sign := range []string{"~", "$HOME"} {
 		if rest, ok := strings.CutPrefix(w, sign); ok && (rest == "" || rest[0] == '/') {
-			return dir + rest
+			w = home + rest
 		}
+	}
+	if rest, ok := strings.CutPrefix(w, "$PWD"); ok {
+		w = "." + rest
 	}
 	return w
 }
 
 // names reports whether a word of a command is one of Writ's own files, or lies in one.
 func names(words []string, dir string, own []string) bool {
-	home, _ := os.UserHomeDir()
 	l := newLinks(own)
 	return slices.ContainsFunc(words, func(w string) bool {
-		if w = expanded(w, home); !filepath.IsAbs(w) {
+		if w = unfolded(w); !filepath.IsAbs(w) {
 			w = filepath.Join(dir, w)
 		}
 		real, err := filepath.EvalSymlinks(w)

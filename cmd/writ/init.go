@@ -177,11 +177,8 @@ func published(c *cobra.Command, servers []upstream.Config, theirs string) (_ *g
 		return nil, nil, err
 	}
 	defer stop()
-	var names []string
-	for _, s := range servers {
-		names = append(names, cli.OneLine(s.Name, 40))
-	}
-	fmt.Fprintf(c.ErrOrStderr(), "asking %s for their tools; one that does not answer is waited for half a minute …\n", strings.Join(names, ", "))
+	fmt.Fprintf(c.ErrOrStderr(), "asking %s for their tools; one that does not answer is waited for half a minute …\n",
+		joined(servers, ", ", func(s upstream.Config) string { return cli.OneLine(s.Name, 40) }))
 	if err := g.Settled(c.Context()); err != nil {
 		return nil, nil, cli.Fail(cli.ExitIO, "", "the servers did not answer: %w", err)
 	}

@@ -153,62 +153,79 @@ func recorded(ctx context.Context, dir string, st *sqlite.Store, since time.Time
 		return nil, left, unreadable(err)
 	}
 	defer snap.Close()
-	rules := gateway.NewRulesets(st)
-	open := map[string]*gateway.Replayer{} // nil: nothing is learned of it
-	var order []string
-	end := func(id string) {
-		if r := open[id]; r != nil {
-			if s := r.Learned(); s != nil {
-				out = append(out, s)
-			} else if r.Blind() {
-				left.Other++
-			} else if r.Redacted > 0 {
-				left.Redacted++
-			}
-		}
-		open[id] = nil
-		if older := len(out) - most; older > 0 {
-			out = out[older:]
-			left.Older += older
-		}
-	}
+	all := readSessions{rules: gateway.NewRulesets(st), since: since, most: most, open: map[string]*gateway.Replayer{}}
 	rep, err := audit.Verify(ctx, snap, audit.VerifyOptions{Verifier: verifier, Replay: func(rec *audit.Record, it *audit.Item) error {
-		if memoryserver.IsLog(rec.Session) {
-			return nil
-		}
-		r, known := open[rec.Session]
-		if !known {
-			if !rec.Time.Before(since) {
-				r = rules.Replayer()
-				r.Learn()
-			}
-			open[rec.Session], order = r, append(order, rec.Session)
-		}
-		if r == nil {
-			return nil
-		}
-		err := r.Step(ctx, rec, it)
-		switch {
-		case errors.Is(err, gateway.ErrReplay) || errors.Is(err, audit.ErrAltered):
-			return err
-		case err != nil: // its policy is none any more
-			open[rec.Session] = nil
-			left.Other++
-		case rec.Kind == audit.KindClose:
-			end(rec.Session)
-		}
-		return nil
+		return all.step(ctx, rec, it)
 	}})
 	if err != nil {
-		return nil, left, unreadable(err)
+		return nil, all.left, unreadable(err)
 	}
 	if rep.Problem != nil {
-		return nil, left, cli.Fail(cli.ExitData, "writ audit verify", "the log does not verify, and nothing is learned from it")
+		return nil, all.left, cli.Fail(cli.ExitData, "writ audit verify", "the log does not verify, and nothing is learned from it")
 	}
-	for _, id := range order {
-		end(id)
+	for _, id := range all.order {
+		all.end(id)
 	}
-	return out, left, nil
+	return all.out, all.left, nil
+}
+
+// readSessions are the sessions of a log as far as its records were read.
+type readSessions struct {
+	rules *gateway.Rulesets
+	since time.Time
+	most  int
+	open  map[string]*gateway.Replayer // nil: nothing is learned of it
+	order []string
+	out   []*learn.Session
+	left  leftOut
+}
+
+func (all *readSessions) step(ctx context.Context, rec *audit.Record, it *audit.Item) error {
+	if memoryserver.IsLog(rec.Session) {
+		return nil
+	}
+	r, known := all.open[rec.Session]
+	if !known {
+		if !rec.Time.Before(all.since) {
+			r = all.rules.Replayer()
+			r.Learn()
+		}
+		all.open[rec.Session], all.order = r, append(all.order, rec.Session)
+	}
+	if r == nil {
+		return nil
+	}
+	err := r.Step(ctx, rec, it)
+	switch {
+	case errors.Is(err, gateway.ErrReplay) || errors.Is(err, audit.ErrAltered):
+		return err
+	case err != nil: // its policy is none any more
+		all.open[rec.Session] = nil
+		all.left.Other++
+	case rec.Kind == audit.KindClose:
+		all.end(rec.Session)
+	}
+	return nil
+}
+
+// end takes what is learned of a session, and lets the oldest go where there are too many.
+func (all *readSessions) end(id string) {
+	r := all.open[id]
+	if r == nil {
+		return
+	}
+	all.open[id] = nil
+	if s := r.Learned(); s != nil {
+		all.out = append(all.out, s)
+	} else if r.Blind() {
+		all.left.Other++
+	} else if r.Redacted > 0 {
+		all.left.Redacted++
+	}
+	if older := len(all.out) - all.most; older > 0 {
+		all.out = all.out[older:]
+		all.left.Older += older
+	}
 }
 
 // printTrial says what becomes of the recorded calls.
@@ -254,11 +271,9 @@ var whyUnnamed = map[string]string{
 }
 
 func fed(f *learn.Field) string {
-	var out []string
-	for _, e := range f.Feeds {
-		out = append(out, fmt.Sprintf("%s %s, %d of %s", e.Tool, e.Arg, e.Seen, cli.Number(e.Of, "time", "times")))
-	}
-	return strings.Join(out, "; ")
+	return joined(f.Feeds, "; ", func(e learn.Edge) string {
+		return fmt.Sprintf("%s %s, %d of %s", e.Tool, e.Arg, e.Seen, cli.Number(e.Of, "time", "times"))
+	})
 }
 
 // guessed says what the name of a field tells of who writes there.

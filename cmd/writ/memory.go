@@ -37,9 +37,13 @@ func memoryCommand() *cobra.Command {
 		}}
 	c.AddCommand(
 		memorySearch(), memoryGet(), memoryExplain(), memoryTimeline(), memoryPending(),
-		memorySources(), memoryPredicates(), memoryNamespaces(), memoryPolicies(),
-		memoryResolve(), memoryMerge(), memoryUnmerge(), memoryTests(),
-		memoryErase(), memoryReceipts(), memoryDistrust(), memoryVerify(), memoryExport(), memoryImport(), memoryServe(),
+		memorySources(), memoryPredicates(), group("namespace", "Begin and list namespaces", "", namespaceList(), namespaceNew()),
+		group("policy", "Show, check and adopt the policy of a namespace", "", policyShow(), policyCheck(), policyAdopt()),
+		memoryResolve(), merging("merge FROM INTO", "Join one entity into another; both ids stay", "two entities' ids", memory.CommandMerge),
+		merging("unmerge FROM INTO", "Undo a merge", "the two entities' ids", memory.CommandUnmerge),
+		group("test", "Cancel a test nobody will run", "", testCancel()), memoryErase(),
+		group("receipt", "Check the receipt of an erasure, or make it again", "", receiptVerify(), receiptIssue()),
+		memoryDistrust(), memoryVerify(), memoryExport(), memoryImport(), memoryServe(),
 	)
 	return c
 }

@@ -35,11 +35,18 @@ type erasurePreview struct {
 	Meant map[string][]string `json:"meant,omitempty"`
 }
 
+// erasing is what is to be erased.
+type erasing struct {
+	weighed
+	what        memory.Selection
+	claims      []string
+	meant       map[string][]string // by the claims: the observations that bear them out
+	reason, out string
+}
+
 func memoryErase() *cobra.Command {
-	x := weighed{command: memory.CommandErase, question: "erase this for good?"}
-	var what memory.Selection
-	var reason, out string
-	var claims []string
+	x := &erasing{weighed: weighed{command: memory.CommandErase, question: "erase this for good?"}}
+	x.weighed.read, x.weighed.args, x.weighed.shown, x.weighed.done = x.read, x.args, x.shown, x.done
 	c := &cobra.Command{
 		Use:   "erase (--observation OBS | --proposition PROP | --source SOURCE | --session NAME|s_… | --principal NAME) --reason WORD",
 		Short: "Erase what was observed, with everything that repeats it",
@@ -52,77 +59,91 @@ func memoryErase() *cobra.Command {
 		Example: "  writ memory erase --observation obs_12 --reason user-request --out receipt.txt",
 		Args:    cli.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
-			switch {
-			case len(claims)+len(what.Observations) == 0 && what.Source == "" && what.Session == "" && what.Principal == "":
-				return cli.Fail(cli.ExitUsage, "writ memory erase --observation obs_12 --reason user-request", "what is to be erased: --observation, --proposition, --source, --session or --principal")
-			case slices.ContainsFunc(what.Observations, isClaim):
-				return cli.Fail(cli.ExitUsage, "writ memory erase --proposition "+cli.OneLine(what.Observations[slices.IndexFunc(what.Observations, isClaim)], 40), "--observation takes an observation's id, obs_…; a claim's is for --proposition")
-			case slices.ContainsFunc(claims, func(id string) bool { return !isClaim(id) }):
-				return cli.Fail(cli.ExitUsage, "writ memory erase --observation OBS", "--proposition takes a claim's id, prop_…")
-			case reason == "" && !x.dry:
-				return cli.Fail(cli.ExitUsage, "writ memory erase … --reason user-request", "an erasure has a --reason, a lower-case word that stays in the log")
-			}
-			return unwritten(out)
-		},
-	}
-	c.Flags().StringSliceVar(&what.Observations, "observation", nil, "observation `ID`; may be repeated")
-	c.Flags().StringSliceVar(&claims, "proposition", nil, "proposition `ID`, for what bears it out; may be repeated")
-	c.Flags().StringVar(&what.Source, "source", "", "everything of a `SOURCE`")
-	c.Flags().StringVar(&what.Session, "session", "", "everything of a session, `NAME` or s_…")
-	c.Flags().StringVar(&what.Principal, "principal", "", "everything by way of a person's sessions, `NAME`")
-	c.Flags().StringVar(&reason, "reason", "", "`WORD` that says why; it stays in the log")
-	c.Flags().StringVar(&out, "out", "", "new `FILE` for the receipt (default: standard output)")
-	var meant map[string][]string
-	x.read = func(ctx context.Context, r *remembered) (err error) {
-		if what.Session != "" {
-			if what.Session, err = publicID(ctx, r.st, r.dir, what.Session); err != nil {
+			if err := erasable(&x.what, x.claims); err != nil {
 				return err
 			}
-		}
-		return r.read(ctx, func(now *memory.Reader) error {
-			meant, err = bearing(now.State, claims)
-			for _, of := range meant {
-				what.Observations = append(what.Observations, of...)
+			if x.reason == "" && !x.dry {
+				return cli.Fail(cli.ExitUsage, "writ memory erase … --reason user-request", "an erasure has a --reason, a lower-case word that stays in the log")
 			}
-			slices.Sort(what.Observations)
-			what.Observations = slices.Compact(what.Observations)
-			return err
-		})
+			return unwritten(x.out)
+		},
 	}
-	x.args = func([]string) []byte {
-		return object("observation_ids", what.Observations, "source", what.Source, "session", what.Session, "principal", what.Principal,
-			"reason", cmp.Or(reason, "preview"))
-	}
-	x.shown = func(now *memory.Reader, d *memory.Decision) (any, func(io.Writer), error) {
-		for _, id := range what.Observations {
-			if rec, ok := now.Get(id); !ok || rec.Observation == nil {
-				return nil, nil, notThere(id)
-			}
-		}
-		p := previewOf(now, what, d.Outcome.Transitions)
-		p.Meant = meant
-		if len(p.Records) == 0 {
-			return nil, nil, cli.Fail(cli.ExitData, "writ memory source list", "nothing of that was remembered")
-		}
-		return p, p.print, nil
-	}
-	x.done = func(c *cobra.Command, r *remembered, d *memory.Decision) error {
-		msg, err := r.receipt(c.Context(), d.Event.N)
-		if err != nil {
-			return err
-		}
-		switch err := handOut(c, out, msg); {
-		case err != nil:
-			return cli.Fail(cli.ExitIO, "writ memory receipt issue "+d.Outcome.Decision, "it is erased; the receipt: %w", err)
-		case out == "":
-			return nil
-		}
-		return x.show(c, &d.Outcome, func(w io.Writer) {
-			fmt.Fprintf(w, "erased by %s; receipt in %s\n", d.Outcome.Decision, cli.Printable(out))
-			printTransitions(w, d.Outcome.Transitions)
-		})
-	}
+	c.Flags().StringSliceVar(&x.what.Observations, "observation", nil, "observation `ID`; may be repeated")
+	c.Flags().StringSliceVar(&x.claims, "proposition", nil, "proposition `ID`, for what bears it out; may be repeated")
+	c.Flags().StringVar(&x.what.Source, "source", "", "everything of a `SOURCE`")
+	c.Flags().StringVar(&x.what.Session, "session", "", "everything of a session, `NAME` or s_…")
+	c.Flags().StringVar(&x.what.Principal, "principal", "", "everything by way of a person's sessions, `NAME`")
+	c.Flags().StringVar(&x.reason, "reason", "", "`WORD` that says why; it stays in the log")
+	c.Flags().StringVar(&x.out, "out", "", "new `FILE` for the receipt (default: standard output)")
 	return x.take(c, "go")
+}
+
+// read looks up what the names of sessions and claims mean.
+func (x *erasing) read(ctx context.Context, r *remembered) (err error) {
+	if x.what.Session != "" {
+		if x.what.Session, err = publicID(ctx, r.st, r.dir, x.what.Session); err != nil {
+			return err
+		}
+	}
+	return r.read(ctx, func(now *memory.Reader) error {
+		x.meant, err = bearing(now.State, x.claims)
+		for _, of := range x.meant {
+			x.what.Observations = append(x.what.Observations, of...)
+		}
+		slices.Sort(x.what.Observations)
+		x.what.Observations = slices.Compact(x.what.Observations)
+		return err
+	})
+}
+
+func (x *erasing) args([]string) []byte {
+	return object("observation_ids", x.what.Observations, "source", x.what.Source, "session", x.what.Session, "principal", x.what.Principal,
+		"reason", cmp.Or(x.reason, "preview"))
+}
+
+func (x *erasing) shown(now *memory.Reader, d *memory.Decision) (any, func(io.Writer), error) {
+	for _, id := range x.what.Observations {
+		if rec, ok := now.Get(id); !ok || rec.Observation == nil {
+			return nil, nil, notThere(id)
+		}
+	}
+	p := &erasurePreview{Namespace: now.State.Namespace(), Cascade: now.State.Cascade(x.what), Transitions: d.Outcome.Transitions, Meant: x.meant}
+	p.Evidence, p.Sessions = now.State.Seen(p.Records, p.Observations)
+	if len(p.Records) == 0 {
+		return nil, nil, cli.Fail(cli.ExitData, "writ memory source list", "nothing of that was remembered")
+	}
+	return p, p.print, nil
+}
+
+func (x *erasing) done(c *cobra.Command, r *remembered, d *memory.Decision) error {
+	msg, err := r.receipt(c.Context(), d.Event.N)
+	if err != nil {
+		return err
+	}
+	switch err := handOut(c, x.out, msg); {
+	case err != nil:
+		return cli.Fail(cli.ExitIO, "writ memory receipt issue "+d.Outcome.Decision, "it is erased; the receipt: %w", err)
+	case x.out == "":
+		return nil
+	}
+	return x.show(c, &d.Outcome, func(w io.Writer) {
+		fmt.Fprintf(w, "erased by %s; receipt in %s\n", d.Outcome.Decision, cli.Printable(x.out))
+		printTransitions(w, d.Outcome.Transitions)
+	})
+}
+
+// erasable refuses a selection of nothing, and ids that stand at the flag for the others.
+func erasable(what *memory.Selection, claims []string) error {
+	wrong := slices.IndexFunc(what.Observations, isClaim)
+	switch {
+	case len(claims)+len(what.Observations) == 0 && what.Source == "" && what.Session == "" && what.Principal == "":
+		return cli.Fail(cli.ExitUsage, "writ memory erase --observation obs_12 --reason user-request", "what is to be erased: --observation, --proposition, --source, --session or --principal")
+	case wrong >= 0:
+		return cli.Fail(cli.ExitUsage, "writ memory erase --proposition "+cli.OneLine(what.Observations[wrong], 40), "--observation takes an observation's id, obs_…; a claim's is for --proposition")
+	case slices.ContainsFunc(claims, func(id string) bool { return !isClaim(id) }):
+		return cli.Fail(cli.ExitUsage, "writ memory erase --observation OBS", "--proposition takes a claim's id, prop_…")
+	}
+	return nil
 }
 
 func isClaim(id string) bool { return strings.HasPrefix(id, "prop_") }
@@ -157,13 +178,6 @@ func handOut(c *cobra.Command, out string, b []byte) (err error) {
 		return errors.New("it cannot be written") // the system's words hold the name
 	}
 	return nil
-}
-
-// previewOf is what an erasure would take.
-func previewOf(x *memory.Reader, sel memory.Selection, ts []memory.Changed) *erasurePreview {
-	p := &erasurePreview{Namespace: x.State.Namespace(), Cascade: x.State.Cascade(sel), Transitions: ts}
-	p.Evidence, p.Sessions = x.State.Seen(p.Records, p.Observations)
-	return p
 }
 
 func (p *erasurePreview) print(w io.Writer) {
@@ -240,10 +254,6 @@ func (r *remembered) signed(rec *memoryserver.Receipt) ([]byte, error) {
 		return nil, cli.Fail(cli.ExitIO, "", "the receipt cannot be signed: %w", err)
 	}
 	return msg, nil
-}
-
-func memoryReceipts() *cobra.Command {
-	return group("receipt", "Check the receipt of an erasure, or make it again", "", receiptVerify(), receiptIssue())
 }
 
 func receiptIssue() *cobra.Command {
@@ -326,7 +336,7 @@ func verifyReceipt(ctx context.Context, msg []byte, state, key string) (rep *rec
 		if err != nil {
 			return nil, config.Invalid(err)
 		}
-		if v, err = parseVerifier(key, b); err != nil {
+		if v, err = parseVerifier(key, string(b)); err != nil {
 			return nil, err
 		}
 	} else if dir, err = existingState(state); err != nil {

@@ -52,20 +52,16 @@ func memoryResolve() *cobra.Command {
 	return c
 }
 
-func memoryMerge() *cobra.Command {
-	return ordered("merge FROM INTO", "Join one entity into another; both ids stay", "", exactly(2, "two entities' ids"), memory.CommandMerge, fromInto)
+func merging(use, short, what, command string) *cobra.Command {
+	return ordered(use, short, "", exactly(2, what), command, func(args []string) ([]byte, error) {
+		return object("from", args[0], "into", args[1]), nil
+	})
 }
 
-func memoryUnmerge() *cobra.Command {
-	return ordered("unmerge FROM INTO", "Undo a merge", "", exactly(2, "the two entities' ids"), memory.CommandUnmerge, fromInto)
-}
-
-func fromInto(args []string) ([]byte, error) { return object("from", args[0], "into", args[1]), nil }
-
-func memoryTests() *cobra.Command {
-	return group("test", "Cancel a test nobody will run", "",
-		ordered("cancel TEST", "End an open test", "", exactly(1, "one test's id"), memory.CommandCancelTest,
-			func(args []string) ([]byte, error) { return object("test_id", args[0]), nil }))
+func testCancel() *cobra.Command {
+	return ordered("cancel TEST", "End an open test", "", exactly(1, "one test's id"), memory.CommandCancelTest, func(args []string) ([]byte, error) {
+		return object("test_id", args[0]), nil
+	})
 }
 
 // listing lists what an operator registered, in its order.

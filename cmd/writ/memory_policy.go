@@ -36,10 +36,6 @@ type namespaceLine struct {
 	Last      memory.Instant `json:"last"`
 }
 
-func memoryNamespaces() *cobra.Command {
-	return group("namespace", "Begin and list namespaces", "", namespaceList(), namespaceNew())
-}
-
 func namespaceList() *cobra.Command {
 	var f flags
 	return f.take(&cobra.Command{Use: "list", Short: "List the namespaces of the state directory", Args: cli.NoArgs,
@@ -158,10 +154,6 @@ func (r *remembered) adopt(c *cobra.Command, p *memory.Policy, mode memory.Mode,
 		return err
 	}
 	return printDecision(c.OutOrStdout(), &d.Outcome, asJSON)
-}
-
-func memoryPolicies() *cobra.Command {
-	return group("policy", "Show, check and adopt the policy of a namespace", "", policyShow(), policyCheck(), policyAdopt())
 }
 
 // policyShown is what `writ memory policy show --json` prints, and check without

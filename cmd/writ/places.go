@@ -32,38 +32,36 @@ func placesList() *cobra.Command {
 		RunE: f.onPlaces(func(c *cobra.Command, _ audit.Store, _ string, ps []gateway.LoweredPlace, _ []string) error {
 			return f.show(c, append([]gateway.LoweredPlace{}, ps...), func(w io.Writer) {
 				for _, p := range ps {
-					at := []string{"anywhere it reaches"}
-					switch {
-					case p.Place.Links:
-						at = []string{"links anywhere it reaches"}
-					case len(p.Place.At) > 0:
-						at = nil
-					}
-					for _, r := range p.Place.At {
-						at = append(at, strings.TrimSpace(strings.TrimPrefix(r.Of, ":")+" "+r.Text))
-					}
 					fmt.Fprintf(w, "%4d  %s  %s  %s/%s  %s  %s\n", p.N, p.Time.Format(time.RFC3339), p.Session,
-						p.Place.Server, p.Place.Tool, p.Place.Label, cli.OneLine(strings.Join(at, ", "), 200))
-					if len(p.Place.Rests) > 0 {
-						fmt.Fprintf(w, "      by a yes: it does not count while this is kept from now on: %s\n", cli.OneLine(restsOn(p.Place.Rests), 400))
-					}
+						p.Place.Server, p.Place.Tool, p.Place.Label, cli.OneLine(whereOf(&p.Place), 200))
+					when(w, len(p.Place.Rests) > 0, "      by a yes: it does not count while this is kept from now on: %s\n", cli.OneLine(restsOn(p.Place.Rests), 400))
 				}
 			})
 		}),
 	}, "state", "namespace", "json")
 }
 
+// whereOf says in a line where a place is.
+func whereOf(p *provenance.Place) string {
+	var all []string
+	if p.Links {
+		all = append(all, "links anywhere it reaches")
+	} else if len(p.At) == 0 {
+		all = append(all, "anywhere it reaches")
+	}
+	for _, r := range p.At {
+		all = append(all, strings.TrimSpace(strings.TrimPrefix(r.Of, ":")+" "+r.Text))
+	}
+	return strings.Join(all, ", ")
+}
+
 // restsOn says what a person would have to keep for a place not to count.
 func restsOn(rests [][]provenance.Line) string {
-	var all []string
-	for _, one := range rests {
-		var any []string
-		for _, l := range one {
-			any = append(any, strings.TrimSpace(l.Arg+" of "+l.Tool+" from "+l.From+" "+l.Writes))
-		}
-		all = append(all, strings.Join(any, " or "))
-	}
-	return strings.Join(all, ", and ")
+	return joined(rests, ", and ", func(any []provenance.Line) string {
+		return joined(any, " or ", func(l provenance.Line) string {
+			return strings.TrimSpace(l.Arg + " of " + l.Tool + " from " + l.From + " " + l.Writes)
+		})
+	})
 }
 
 func placesClear() *cobra.Command {

@@ -234,8 +234,7 @@ func (o *files) reloadHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc
 		}
 		if err != nil {
 			out.Error, status = err.Error(), http.StatusConflict
-			var e *cli.Exit
-			if errors.As(err, &e) {
+			if e, ok := errors.AsType[*cli.Exit](err); ok {
 				out.Try = e.Hint
 			}
 		}

@@ -62,9 +62,7 @@ func (o *files) run(c *cobra.Command, level slog.Level) error {
 	o.warn(c.ErrOrStderr())
 	client := &oneClient{Gateway: g, pid: os.Getppid()}
 	defer announce(o.state, "", o.localHandler(g, client, nil), c.ErrOrStderr())()
-	if o.shadow {
-		fmt.Fprintln(c.ErrOrStderr(), "SHADOW MODE: calls are judged and recorded, and every one of them passes")
-	}
+	o.warnOfShadow(c.ErrOrStderr())
 	ctx, cancel := o.sound(c.Context())
 	defer cancel()
 	o.hearReload(ctx, g, c.ErrOrStderr())

@@ -57,6 +57,19 @@ func (c *oneClient) of(pid int) (downstream.Session, error) {
 	return c.session, nil
 }
 
+// unheard reports whether the client has called tools and no hook of it has told anything.
+func (c *oneClient) unheard(ctx context.Context) bool {
+	if c == nil {
+		return false
+	}
+	s, err := c.of(c.pid)
+	if err != nil {
+		return false
+	}
+	unheard, err := c.Unheard(ctx, s)
+	return err == nil && unheard
+}
+
 // said is the answer to POST /say.
 type said struct {
 	Evidence string `json:"evidence,omitempty"`

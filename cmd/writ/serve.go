@@ -76,19 +76,9 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	if o.opens && !cli.Terminal(person) {
 		return cli.Fail(cli.ExitUsage, "writ serve", "--open is for a terminal: the code that a yes needs is shown there")
 	}
-	if err := loopbackOnly(listen); err != nil {
-		return err
-	}
-	counting, err := o.listenForMetrics(counted)
+	ln, counting, err := o.listen(listen, counted)
 	if err != nil {
 		return err
-	}
-	if _, err := clientsOf(o.state).All(); err != nil {
-		return exposed(err, "the registered clients cannot be read")
-	}
-	ln, err := net.Listen("tcp", listen)
-	if err != nil {
-		return cli.Fail(cli.ExitConfig, "writ serve --listen 127.0.0.1:0", "cannot listen on that address: %w", err)
 	}
 	defer ln.Close()
 	url := "http://" + ln.Addr().String()
@@ -137,19 +127,15 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	o.showConsole(person, stderr, withWhere(c, "writ console"))
 	when(stderr, o.origin != "", "the console is at %s too, for whoever has the token of a client that is a person's (writ client add)\n", o.origin)
 	o.warn(stderr)
-	if o.shadow {
-		fmt.Fprintf(stderr, "SHADOW MODE: calls are judged and recorded, and every one of them passes\n")
-	}
+	o.warnOfShadow(stderr)
 	if o.example {
 		fmt.Fprintf(stderr, "no --config: the built-in example server is mounted. The console says what to try; it begins so, in another terminal:\n  %s\n",
-			firstCalls(c)[0].Commands[0])
+			try[0].Commands[0])
 	}
 	go func() {
 		if g.Settled(ctx) == nil {
 			close(settled)
-			for name, err := range g.Failed() {
-				fmt.Fprintf(stderr, "server %s cannot be reached: %s\n", name, cli.OneLine(err.Error(), 200))
-			}
+			tellFailed(stderr, g)
 		}
 	}()
 
@@ -157,6 +143,46 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	case <-ctx.Done():
 	case err = <-done:
 	}
+	o.drain(h, stderr)
+	forget()
+	cancel()
+	<-ended // what it takes out of the log
+	// Their answers are written.
+	endServer(srv)
+	if cerr := stop(); cerr != nil {
+		return unclean(cerr)
+	}
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return cli.Fail(cli.ExitIO, "", "the listener failed: %w", err)
+	}
+	return nil
+}
+
+func tellFailed(w io.Writer, g *gateway.Gateway) {
+	for name, err := range g.Failed() {
+		fmt.Fprintf(w, "server %s cannot be reached: %s\n", name, cli.OneLine(err.Error(), 200))
+	}
+}
+
+// listen opens the listener for MCP, and the one of its own for metrics, nil for none.
+func (o *files) listen(at, counted string) (ln, counting net.Listener, err error) {
+	if err := loopbackOnly(at); err != nil {
+		return nil, nil, err
+	}
+	if counting, err = o.listenForMetrics(counted); err != nil {
+		return nil, nil, err
+	}
+	if _, err := clientsOf(o.state).All(); err != nil {
+		return nil, nil, exposed(err, "the registered clients cannot be read")
+	}
+	if ln, err = net.Listen("tcp", at); err != nil {
+		return nil, nil, cli.Fail(cli.ExitConfig, "writ serve --listen 127.0.0.1:0", "cannot listen on that address: %w", err)
+	}
+	return ln, counting, nil
+}
+
+// drain waits for the calls under way, and takes no more.
+func (o *files) drain(h *downstream.HTTP, stderr io.Writer) {
 	patience := drainWithin
 	select {
 	case <-o.broken: // no outcome can be put on record; refusals are still told
@@ -168,22 +194,20 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	if h.Shutdown(drained) != nil {
 		fmt.Fprintf(stderr, "writ: calls under way took longer than %s and were given up: the outcome of an act among them is unknown (writ audit show)\n", patience)
 	}
-	forget()
-	cancel()
-	<-ended // what it takes out of the log
-	// Their answers are written.
+}
+
+// endServer ends a server, whoever is still served after some seconds.
+func endServer(srv *http.Server) {
 	end, expired := context.WithTimeout(context.Background(), 5*time.Second)
 	defer expired()
-	if serr := srv.Shutdown(end); serr != nil {
+	if srv.Shutdown(end) != nil {
 		srv.Close()
 	}
-	if cerr := stop(); cerr != nil {
-		return unclean(cerr)
-	}
-	if err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return cli.Fail(cli.ExitIO, "", "the listener failed: %w", err)
-	}
-	return nil
+}
+
+// warnOfShadow says that nothing is refused, where that is so.
+func (o *files) warnOfShadow(w io.Writer) {
+	when(w, o.shadow, "SHADOW MODE: calls are judged and recorded, and every one of them passes\n")
 }
 
 // loopbackOnly refuses an address other machines could reach: there is no TLS yet,
@@ -253,10 +277,6 @@ func announce(state, url string, h http.Handler, stderr io.Writer) (forget func(
 			door.Close()
 		}
 		leave() // who watches for what comes would wait for good
-		end, expired := context.WithTimeout(context.Background(), 5*time.Second)
-		defer expired()
-		if srv.Shutdown(end) != nil {
-			srv.Close()
-		}
+		endServer(srv)
 	}
 }

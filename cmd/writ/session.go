@@ -58,43 +58,10 @@ func sessionNew() *cobra.Command {
 			"use it while the gateway runs.",
 		Args: between(0, 1, "at most one name"),
 		RunE: f.inState(func(c *cobra.Command, dir string, args []string) error {
-			whose, err := downstream.Loopback, error(nil)
-			if client != "" {
-				if len(args) > 0 {
-					return cli.Fail(cli.ExitUsage, "writ session new --client NAME", "what is kept under a name is for writ call, which is no registered client")
-				}
-				if whose, err = registered(dir, client); err != nil {
-					return err
-				}
-			}
-			if len(args) == 1 {
-				if s, err := readSession(dir, args[0]); err != nil {
-					return err
-				} else if s != "" {
-					return cli.Fail(cli.ExitConfig, "writ session close "+args[0], "there is a session of that name")
-				}
-			}
-			secret, id, err := mint(c.Context(), dir, whose)
+			m, err := newSession(c, dir, client, args)
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				if err := keepSession(dir, args[0], secret); err != nil {
-					return err
-				}
-			}
-			all, err := gateways(dir)
-			if err != nil {
-				return err
-			}
-			url := "http://" + defaultListen
-			if i := slices.IndexFunc(all, (*localdoor.Gateway).Listens); i >= 0 {
-				url = all[i].URL
-			} else {
-				fmt.Fprintln(c.ErrOrStderr(), "writ: no gateway is running here; this is the endpoint once `writ serve` is")
-			}
-			url += "/mcp"
-			m := minted{id, url + "/s/" + secret, url, downstream.HeaderSession + ": " + secret}
 			return f.show(c, m, func(w io.Writer) {
 				if header {
 					fmt.Fprintf(w, "%s\n%s\n", m.URL, m.Header)
@@ -107,6 +74,44 @@ func sessionNew() *cobra.Command {
 	c.Flags().StringVar(&client, "client", "", "for the registered client `NAME` alone (writ client add)")
 	c.Flags().BoolVar(&header, "header", false, "print the address and the header field that carries the session, a line each")
 	return c
+}
+
+// newSession mints a session for a registered client, or with a name for writ call.
+func newSession(c *cobra.Command, dir, client string, name []string) (m minted, err error) {
+	whose := downstream.Loopback
+	switch {
+	case client != "" && len(name) > 0:
+		return m, cli.Fail(cli.ExitUsage, "writ session new --client NAME", "what is kept under a name is for writ call, which is no registered client")
+	case client != "":
+		if whose, err = registered(dir, client); err != nil {
+			return m, err
+		}
+	case len(name) > 0:
+		if s, err := readSession(dir, name[0]); err != nil {
+			return m, err
+		} else if s != "" {
+			return m, cli.Fail(cli.ExitConfig, "writ session close "+name[0], "there is a session of that name")
+		}
+	}
+	secret, id, err := mint(c.Context(), dir, whose)
+	if err == nil && len(name) > 0 {
+		err = keepSession(dir, name[0], secret)
+	}
+	if err != nil {
+		return m, err
+	}
+	all, err := gateways(dir)
+	if err != nil {
+		return m, err
+	}
+	url := "http://" + defaultListen
+	if i := slices.IndexFunc(all, (*localdoor.Gateway).Listens); i >= 0 {
+		url = all[i].URL
+	} else {
+		fmt.Fprintln(c.ErrOrStderr(), "writ: no gateway is running here; this is the endpoint once `writ serve` is")
+	}
+	url += "/mcp"
+	return minted{id, url + "/s/" + secret, url, downstream.HeaderSession + ": " + secret}, nil
 }
 
 func sessionSay() *cobra.Command {
@@ -138,37 +143,54 @@ func sessionSay() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var text []byte
-			if len(args) == 2 && args[1] != "-" {
-				text = []byte(args[1])
-			} else if text, err = readStart("-", "turn", screen.MaxText+1, c.InOrStdin(), ""); err != nil {
+			text, err := typedTurn(c, args[1:])
+			if err != nil {
 				return err
-			}
-			if len(text) > screen.MaxText || !utf8.Valid(text) {
-				return cli.Fail(cli.ExitData, "writ session say NAME TEXT", "a turn is at most 64 KiB of UTF-8")
 			}
 			if client != 0 {
 				if screenFile != "" {
 					return cli.Fail(cli.ExitUsage, "screen: in writ.yaml", "the gateway that has the session has the input policy, too")
 				}
-				all, err := f.sayTo(c.Context(), client, string(text))
+				all, err := f.sayTo(c.Context(), client, text)
 				return f.showSaid(c, all, err)
 			}
 			return inSession(c.Context(), dir, args[0], input, func(g *gateway.Gateway, session downstream.Session) error {
-				id, err := g.Turn(c.Context(), session, string(text))
-				var halted *gateway.HaltedError
-				if errors.As(err, &halted) {
-					return f.showSaid(c, []said{{Halted: string(halted.Rejection.Reason), Reply: halted.Reply}}, nil)
-				} else if err != nil {
-					return cli.Fail(cli.ExitIO, "writ audit verify", "the turn could not be recorded: %w", err)
-				}
-				return f.showSaid(c, []said{{Evidence: id}}, nil)
+				id, err := g.Turn(c.Context(), session, text)
+				return f.showTurn(c, id, err)
 			})
 		}),
 	}, "state", "json")
 	c.Flags().IntVar(&client, "pid", 0, "the sessions of the client with this process `ID`")
 	c.Flags().StringVar(&screenFile, "screen", "", "input policy `FILE`, or default: a turn that matches halts the session")
 	return c
+}
+
+// typedTurn is the user's words: those given, or what stands on standard input.
+func typedTurn(c *cobra.Command, given []string) (string, error) {
+	var text []byte
+	if len(given) == 1 && given[0] != "-" {
+		text = []byte(given[0])
+	} else {
+		var err error
+		if text, err = readStart("-", "turn", screen.MaxText+1, c.InOrStdin(), ""); err != nil {
+			return "", err
+		}
+	}
+	if len(text) > screen.MaxText || !utf8.Valid(text) {
+		return "", cli.Fail(cli.ExitData, "writ session say NAME TEXT", "a turn is at most 64 KiB of UTF-8")
+	}
+	return string(text), nil
+}
+
+// showTurn is showSaid of a turn that got an id or an error.
+func (f *flags) showTurn(c *cobra.Command, id string, err error) error {
+	is := said{Evidence: id}
+	if halted, ok := errors.AsType[*gateway.HaltedError](err); ok {
+		is = said{Halted: string(halted.Rejection.Reason), Reply: halted.Reply}
+	} else if err != nil {
+		return cli.Fail(cli.ExitIO, "writ audit verify", "the turn could not be recorded: %w", err)
+	}
+	return f.showSaid(c, []said{is}, nil)
 }
 
 // showSaid shows what became of a turn in each session that got it.
@@ -371,37 +393,22 @@ func sessionClose() *cobra.Command {
 		Args: oneSession,
 		RunE: f.onLog(toAppend, func(c *cobra.Command, dir string, st *sqlite.Store, args []string) error {
 			id, err := openID(c.Context(), st, dir, args[0])
-			gone := errors.Is(err, errNoSession)
-			if err != nil && !gone {
+			if errors.Is(err, errNoSession) {
+				if err := freeName(dir, args[0]); err != nil {
+					return err
+				}
+				return f.show(c, sessionDone{}, func(w io.Writer) { fmt.Fprintln(w, "the log has no such session: its name is free") })
+			} else if err != nil {
 				return err
 			}
-			var acts []story.Line
-			if !gone {
-				if acts, err = unsettled(c.Context(), st, id); err != nil { // it is no reason to let it go on
-					fmt.Fprintf(c.ErrOrStderr(), "writ: whether all acts of it have an outcome cannot be read: %s\n", cli.OneLine(err.Error(), 300))
-				}
-				now, _ := f.running(c.Context())
-				if left := markUnderWay(acts, now); len(acts) > 0 && !anyway {
-					next := "the same once it has ended, or with --anyway"
-					if left != "" {
-						next = "writ audit settle " + left + " --happened, or --not; or the same with --anyway"
-					}
-					return cli.Fail(cli.ExitData, next, "nothing was closed: of %s, and once it is closed nobody can say so: %s",
-						cli.Number(len(acts), "act no record says whether it happened", "acts no record says whether they happened"), named(acts))
+			acts, err := f.leaves(c, st, id, anyway)
+			if err == nil && id != args[0] {
+				if err = keepName(dir, id, args[0]); err == nil {
+					err = freeName(dir, args[0])
 				}
 			}
-			if gone || id != args[0] {
-				if !gone {
-					if err := keepName(dir, id, args[0]); err != nil {
-						return err
-					}
-				}
-				if err := os.Remove(filepath.Join(dir, statedir.SessionsDir, args[0])); err != nil && !errors.Is(err, os.ErrNotExist) {
-					return cli.Fail(cli.ExitIO, "", "the session's file cannot be removed")
-				}
-			}
-			if gone {
-				return f.show(c, sessionDone{}, func(w io.Writer) { fmt.Fprintln(w, "the log has no such session: its name is free") })
+			if err != nil {
+				return err
 			}
 			if err := gateway.EndSession(c.Context(), st, id, time.Now()); err != nil {
 				return notFound(err)
@@ -413,6 +420,34 @@ func sessionClose() *cobra.Command {
 	}, "state", "json")
 	c.Flags().BoolVar(&anyway, "anyway", false, "though it has acts of which no record says whether they happened")
 	return c
+}
+
+// leaves are the acts of a session of which nobody can say whether they happened once it is closed;
+// with such ones it is closed anyway or not at all.
+func (f *flags) leaves(c *cobra.Command, st *sqlite.Store, id string, anyway bool) ([]story.Line, error) {
+	acts, err := unsettled(c.Context(), st, id)
+	if err != nil { // it is no reason to let it go on
+		fmt.Fprintf(c.ErrOrStderr(), "writ: whether all acts of it have an outcome cannot be read: %s\n", cli.OneLine(err.Error(), 300))
+	}
+	now, _ := f.running(c.Context())
+	left := markUnderWay(acts, now)
+	if len(acts) == 0 || anyway {
+		return acts, nil
+	}
+	next := "the same once it has ended, or with --anyway"
+	if left != "" {
+		next = "writ audit settle " + left + " --happened, or --not; or the same with --anyway"
+	}
+	return nil, cli.Fail(cli.ExitData, next, "nothing was closed: of %s, and once it is closed nobody can say so: %s",
+		cli.Number(len(acts), "act no record says whether it happened", "acts no record says whether they happened"), named(acts))
+}
+
+// freeName takes away what a name is kept by.
+func freeName(dir, name string) error {
+	if err := os.Remove(filepath.Join(dir, statedir.SessionsDir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return cli.Fail(cli.ExitIO, "", "the session's file cannot be removed")
+	}
+	return nil
 }
 
 // tellClosed tells the gateways that run, so that nothing of the session waits for a person
@@ -438,15 +473,12 @@ func closedHandler(g *gateway.Gateway) http.HandlerFunc {
 
 // named are acts in a line.
 func named(acts []story.Line) string {
-	var all []string
-	for _, a := range acts {
-		s := a.ID + " " + a.Tool
+	return cli.OneLine(joined(acts, ", ", func(a story.Line) string {
 		if a.UnderWay {
-			s += " (under way)"
+			return a.ID + " " + a.Tool + " (under way)"
 		}
-		all = append(all, s)
-	}
-	return cli.OneLine(strings.Join(all, ", "), 600)
+		return a.ID + " " + a.Tool
+	}), 600)
 }
 
 // sessionDone is what became of a session; of one that the log does not have, nothing.

@@ -34,8 +34,7 @@ func checkState(dir string) error {
 // exposed is the error of a file that is not the user's own, with the command
 // that mends it; any other error is told as otherwise.
 func exposed(err error, otherwise string) error {
-	var e *private.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*private.Error](err); ok {
 		return &cli.Exit{Code: cli.ExitConfig, Err: err, Hint: e.Mend}
 	}
 	return cli.Fail(cli.ExitIO, "", "%s", otherwise)

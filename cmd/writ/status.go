@@ -147,35 +147,40 @@ func (f *flags) status(ctx context.Context, now *files) (*shownStatus, error) {
 	}
 	dir, err := stateThere(f.state)
 	if err != nil {
-		note, e := "Which gateways run is not known: "+err.Error(), (*cli.Exit)(nil)
-		if errors.As(err, &e) && e.Hint != "" {
+		note := "Which gateways run is not known: " + err.Error()
+		if e, ok := errors.AsType[*cli.Exit](err); ok && e.Hint != "" {
 			note += "; " + e.Hint
 		}
 		out.blind, out.Notes = true, append(out.Notes, note)
 	} else if dir != "" {
-		out.State = sizeOf(dir)
-		acts, err := allUnsettled(ctx, dir)
-		if err != nil {
-			out.Notes = append(out.Notes, "which acts have an unknown outcome is not known: "+err.Error())
-		}
-		// After that, so that an act that begins meanwhile is none of them.
-		var mute []string
-		out.Gateways, mute = f.running(ctx)
-		out.Notes = append(out.Notes, mute...)
-		markUnderWay(acts, out.Gateways)
-		for _, a := range acts {
-			if !a.UnderWay {
-				out.Unsettled++
-			}
-		}
-		if len(configs) > 0 {
-			if out.Asked, err = mostAskedOf(ctx, dir, configs, now); err != nil {
-				out.Asked = []askedMost{}
-				out.Notes = append(out.Notes, "what was asked most is not known: "+err.Error())
-			}
+		f.lookIn(ctx, out, dir)
+	}
+	if dir != "" && len(configs) > 0 {
+		if out.Asked, err = mostAskedOf(ctx, dir, configs, now); err != nil {
+			out.Asked = []askedMost{}
+			out.Notes = append(out.Notes, "what was asked most is not known: "+err.Error())
 		}
 	}
 	return out, nil
+}
+
+// lookIn looks at a state directory, and at the gateways that run on it.
+func (f *flags) lookIn(ctx context.Context, out *shownStatus, dir string) {
+	out.State = sizeOf(dir)
+	acts, err := allUnsettled(ctx, dir)
+	if err != nil {
+		out.Notes = append(out.Notes, "which acts have an unknown outcome is not known: "+err.Error())
+	}
+	// After that, so that an act that begins meanwhile is none of them.
+	var mute []string
+	out.Gateways, mute = f.running(ctx)
+	out.Notes = append(out.Notes, mute...)
+	markUnderWay(acts, out.Gateways)
+	for _, a := range acts {
+		if !a.UnderWay {
+			out.Unsettled++
+		}
+	}
 }
 
 func allUnsettled(ctx context.Context, dir string) ([]story.Line, error) {
@@ -240,19 +245,13 @@ func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.Handle
 		}
 		s.Witnesses = o.witnesses.status()
 		if o.retainer != nil {
-			retained := o.retainer.Status()
-			s.Retention = &retained
+			s.Retention = new(o.retainer.Status())
 		}
 		if o.keeps != nil && o.keeps.Nearness() != nil {
-			near := o.keeps.Nearness().Status()
-			s.Embeddings = &near
+			s.Embeddings = new(o.keeps.Nearness().Status())
 		}
-		if client != nil && o.host != nil {
-			if session, err := client.of(client.pid); err == nil {
-				if unheard, err := g.Unheard(r.Context(), session); err == nil && unheard {
-					s.Unheard = o.host.Name
-				}
-			}
+		if o.host != nil && client.unheard(r.Context()) {
+			s.Unheard = o.host.Name
 		}
 		answerJSON(w, http.StatusOK, s)
 	}

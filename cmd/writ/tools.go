@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,10 +104,9 @@ func (l *local) tools(ctx context.Context) ([]toolLine, error) {
 	cat, _ := l.g.Catalogue()
 	near := nearest(cat)
 	for _, t := range cat.Tools() {
-		if t.Method != policy.CallTool {
-			continue
+		if t.Method == policy.CallTool {
+			lines = append(lines, l.o.toolLineOf(t, near))
 		}
-		lines = append(lines, l.o.toolLineOf(t, near))
 	}
 	return lines, nil
 }
@@ -136,6 +137,19 @@ func settled(ctx context.Context, g *gateway.Gateway) error {
 		return cli.Fail(cli.ExitIO, "writ check", "the gateway did not become ready: %w", err)
 	}
 	return nil
+}
+
+// startSettled is start whose servers have answered, or cannot be reached.
+func (o *files) startSettled(c *cobra.Command, level slog.Level) (*gateway.Gateway, func() error, error) {
+	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), level))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := settled(c.Context(), g); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return g, stop, nil
 }
 
 func toolsApprove() *cobra.Command {
@@ -170,84 +184,88 @@ type pinned struct {
 }
 
 func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) error {
-	server, tool, one := strings.Cut(which, "/")
-	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel))
+	g, stop, err := o.startSettled(c, errorLevel)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	if err := settled(c.Context(), g); err != nil {
-		return err
-	}
+	cat, findings := g.Catalogue()
+	server, _, _ := strings.Cut(which, "/")
+	tools := slices.DeleteFunc(cat.Tools(), func(t *gate.Tool) bool {
+		return t.Method != policy.CallTool || t.Server != which && t.Server+"/"+t.Name != which
+	})
 	if err := g.Failed()[server]; err != nil {
 		return cli.Fail(cli.ExitIO, "writ check", "server %s cannot be reached: %w%s", cli.OneLine(server, 40), err, lastWords(err, server, o.servers))
+	} else if len(tools) == 0 {
+		return noTool(c.ErrOrStderr(), server, findings)
 	}
-	cat, findings := g.Catalogue()
 	source, err := config.ReadFile(o.file)
 	if err != nil {
 		return config.Invalid(err)
 	}
 	out, in, ended := f.aside(c), bufio.NewReader(c.InOrStdin()), error(nil)
-	found, written, near := 0, []pinned{}, nearest(cat)
-	for _, t := range cat.Tools() {
-		if t.Server != server || one && t.Name != tool || t.Method != policy.CallTool {
+	written, near := []pinned{}, nearest(cat)
+	for _, t := range tools {
+		if differs, err := o.toPin(c.Context(), t, near, out); err != nil {
+			return err
+		} else if !differs {
 			continue
 		}
-		found++
-		was, err := o.wasApproved(c.Context(), t)
-		if err != nil {
-			return unreadable(err)
-		}
-		if !toPin(t, was, near, out) {
-			continue
-		}
+		said, answered := yes, yes
 		if !yes {
-			said, answered := agreed(in, out, "approve?")
-			if !answered {
-				ended = cli.Fail(cli.ExitUsage, "the same command with --yes", "the input ended before an answer: what was not answered was not approved")
-			}
-			if !said {
-				fmt.Fprintln(out, "not approved")
-				continue
-			}
+			said, answered = agreed(in, out, "approve?")
+		}
+		if !answered {
+			ended = cli.Fail(cli.ExitUsage, "the same command with --yes", "the input ended before an answer: what was not answered was not approved")
+		}
+		if !said {
+			fmt.Fprintln(out, "not approved")
+			continue
 		}
 		if source, err = policy.SetPin(source, t.Server+"/"+t.Name, t.Pin); err != nil {
 			return cli.Fail(cli.ExitData, "writ check --policy "+o.file, "the pin cannot be written: %w", err)
 		}
 		written = append(written, pinned{cli.Printable(t.Server + "/" + t.Name), t.Pin})
 	}
-	if found == 0 {
-		for _, f := range findings {
-			if f.Server == server {
-				fmt.Fprintf(c.ErrOrStderr(), "writ: %s\n", cli.Printable(f.Message))
-			}
-		}
-		return cli.Fail(cli.ExitData, "writ tools", "there is no such tool")
+	if len(written) == 0 {
+		return f.showDone(c, 0, written, func(io.Writer) {}, ended)
 	}
-	if len(written) > 0 {
-		if err := replaceFile(o.file, source); err != nil {
-			return cli.Fail(cli.ExitIO, "", "the policy cannot be written: %w", err)
-		}
+	if err := replaceFile(o.file, source); err != nil {
+		return cli.Fail(cli.ExitIO, "", "the policy cannot be written: %w", err)
 	}
 	return f.showDone(c, len(written), written, func(w io.Writer) {
-		when(w, len(written) > 0, "%d pinned in %s; a gateway that runs takes it at the next writ reload\n", len(written), cli.Printable(o.file))
+		fmt.Fprintf(w, "%d pinned in %s; a gateway that runs takes it at the next writ reload\n", len(written), cli.Printable(o.file))
 	}, ended)
+}
+
+// noTool is the end of a command that named no tool of a server; what is wrong with those that
+// it lists is said before.
+func noTool(stderr io.Writer, server string, findings []gate.Finding) error {
+	for _, f := range findings {
+		when(stderr, f.Server == server, "writ: %s\n", cli.Printable(f.Message))
+	}
+	return cli.Fail(cli.ExitData, "writ tools", "there is no such tool")
 }
 
 // toPin shows a tool's definition, or how it differs from the one that was approved, where that is
 // known; or says why there is nothing to approve.
-func toPin(t *gate.Tool, was []byte, near unlikeShipped, out io.Writer) bool {
-	id := cli.Printable(t.Server + "/" + t.Name)
+func (o *files) toPin(ctx context.Context, t *gate.Tool, near unlikeShipped, out io.Writer) (bool, error) {
+	was, err := o.wasApproved(ctx, t)
+	if err != nil {
+		return false, unreadable(err)
+	}
+	id, nothing := cli.Printable(t.Server+"/"+t.Name), ""
 	switch {
 	case t.State == gate.Refused:
-		fmt.Fprintf(out, "%s: refused (%s); it cannot be approved\n", id, t.Reason)
-		return false
+		nothing = "refused (" + string(t.Reason) + "); it cannot be approved"
 	case t.Contract == nil:
-		fmt.Fprintf(out, "%s: no contract; write one first\n", id)
-		return false
+		nothing = "no contract; write one first"
 	case t.Contract.Pin == t.Pin:
-		fmt.Fprintf(out, "%s: approved already\n", id)
-		return false
+		nothing = "approved already"
+	}
+	if nothing != "" {
+		fmt.Fprintf(out, "%s: %s\n", id, nothing)
+		return false, nil
 	}
 	fmt.Fprintln(out, id)
 	of, lines := near(t)
@@ -265,7 +283,7 @@ func toPin(t *gate.Tool, was []byte, near unlikeShipped, out io.Writer) bool {
 	}
 	when(out, t.Contract.Pin != "", "  was  pin: %s\n", t.Contract.Pin)
 	fmt.Fprintf(out, "  now  pin: %s\n", t.Pin)
-	return true
+	return true, nil
 }
 
 // wasApproved is the definition that the pin of a tool is of, nil where there is none, or where no

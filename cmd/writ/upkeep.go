@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/writ-project/writ/internal/cli"
@@ -55,7 +54,7 @@ func (o *files) upkeep(ctx context.Context, g *gateway.Gateway, log *slog.Logger
 		if err != nil {
 			return nil, err
 		}
-		if o.retainer, err = gateway.NewRetainer(o.store, statedir.Snapshots(o.state), strings.TrimSpace(string(key)), o.retain, log); err != nil {
+		if o.retainer, err = gateway.NewRetainer(o.store, statedir.Snapshots(o.state), key, o.retain, log); err != nil {
 			return nil, err
 		}
 	}

@@ -32,7 +32,7 @@ func TestWitness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := note.NewVerifier(strings.TrimSpace(string(text)))
+	log, err := note.NewVerifier(text)
 	if err != nil {
 		t.Fatal(err)
 	}
