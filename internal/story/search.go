@@ -59,48 +59,60 @@ func (s *Search) of(ctx context.Context, session string, before uint64) sights {
 	}
 	head, err := s.log.Head(ctx, session)
 	head = min(head, before-1)
-	room, got, calls := min(s.read, MaxSought), map[uint64]*Sight{}, map[uint64]*audit.Record{}
+	l := looked{min(s.read, MaxSought), map[uint64]*Sight{}, map[uint64]*audit.Record{}}
 	all := err == nil
 	for left, span := uint64(MaxLooked), uint64(8); all && head > 0 && left > 0; span *= 8 {
 		n := min(span, left, head)
-		from := head - n + 1
 		left -= n
-		for it, err := range s.log.Read(ctx, session, from) {
-			if err == nil && it.N > head {
-				break
-			}
-			var rec *audit.Record
-			if err == nil {
-				rec, err = audit.ParseRecord(it.Leaf)
-			}
-			if all = err == nil && room > 0; !all {
-				break
-			}
-			for i := range it.Values {
-				room, s.read = room-len(it.Values[i].Bytes), s.read-len(it.Values[i].Bytes)
-			}
-			if rec.Kind == audit.KindDecision {
-				calls[it.N] = rec
-			} else if b, kept := it.Value("result"); kept && rec.Kind == audit.KindResult {
-				got[it.N] = &Sight{Number: EvidenceOf(rec), N: it.N, Bytes: b, of: audit.DecisionOf(rec)}
-				if r := Ended(rec); !r.Admissible {
-					got[it.N].Void = r.void()
-				}
-			}
-		}
-		head = from - 1 // what is before that
+		all = s.look(ctx, session, head-n+1, head, &l)
+		head -= n // what is before that
 	}
-	out := sights{all: all && head == 0 && room >= 0}
-	for _, n := range slices.Sorted(maps.Keys(got)) {
-		if g := got[n]; calls[g.of] != nil {
-			g.call = calls[g.of]
+	out := sights{all: all && head == 0 && l.room >= 0}
+	for _, n := range slices.Sorted(maps.Keys(l.got)) {
+		g := l.got[n]
+		if g.call = l.calls[g.of]; g.call != nil {
 			d, _ := Of(g.call)
 			g.Tool = d.Tool
 		}
-		out.seen = append(out.seen, *got[n])
+		out.seen = append(out.seen, *g)
 	}
 	s.sessions[session] = out
 	return out
+}
+
+// looked is what was read of a session: results, and the calls that they may be of.
+type looked struct {
+	room  int
+	got   map[uint64]*Sight
+	calls map[uint64]*audit.Record
+}
+
+// look reads the records from … to of a session, and reports whether it could, and had room.
+func (s *Search) look(ctx context.Context, session string, from, to uint64, l *looked) bool {
+	for it, err := range s.log.Read(ctx, session, from) {
+		if err == nil && it.N > to {
+			break
+		}
+		var rec *audit.Record
+		if err == nil {
+			rec, err = audit.ParseRecord(it.Leaf)
+		}
+		if err != nil || l.room <= 0 {
+			return false
+		}
+		for i := range it.Values {
+			l.room, s.read = l.room-len(it.Values[i].Bytes), s.read-len(it.Values[i].Bytes)
+		}
+		if rec.Kind == audit.KindDecision {
+			l.calls[it.N] = rec
+		} else if b, kept := it.Value("result"); kept && rec.Kind == audit.KindResult {
+			l.got[it.N] = &Sight{Number: EvidenceOf(rec), N: it.N, Bytes: b, of: audit.DecisionOf(rec)}
+			if r := Ended(rec); !r.Admissible {
+				l.got[it.N].Void = r.void()
+			}
+		}
+	}
+	return true
 }
 
 // Standing finds where values that nothing vouches for stand all the same, by what they are
@@ -156,37 +168,40 @@ func (s *Search) besides(q *approval.Shown, seen []Sight) map[string][]approval.
 			if i < 0 || out[v.Pointer] != nil {
 				continue
 			}
-			record, pointer := strictjson.Of(seen[i].Bytes), at.Pointer
-			if at.Inner != "" {
-				words, _ := record.At(pointer).Text()
-				if strictjson.Check([]byte(words), strictjson.Limits{Depth: 200}) != nil {
-					continue
-				}
-				record, pointer = strictjson.Of([]byte(words)), at.Inner
-			}
-			end := strings.LastIndexByte(pointer, '/')
-			if end < 0 {
-				continue
-			}
-			var all []approval.Beside
-			for name, field := range record.At(pointer[:end]).Members() {
-				words, ok := field.Text()
-				if n := len([]rune(words)); !ok || n == 0 || n > maxField || string(field.Literal()) == v.Value || len(name) > maxField {
-					continue
-				}
-				place := pointer[:end] + strictjson.Pointer([]string{name})
-				label, known := s.labelled(seen[i].call, place)
-				if at.Inner != "" || !known {
-					label = writ.External
-				}
-				is := approval.Seen{Label: label.String()}
-				all = append(all, approval.Beside{Name: name, Value: words, Who: is.Who()})
-			}
-			slices.SortStableFunc(all, func(a, b approval.Beside) int { return len(b.Value) - len(a.Value) })
-			out[v.Pointer] = all[:min(len(all), perRecord)]
+			out[v.Pointer] = s.beside(&seen[i], at, v.Value)
 		}
 	}
 	return out
+}
+
+// beside are other fields of the record that stands around a place in a result.
+func (s *Search) beside(in *Sight, at approval.Seen, value string) (all []approval.Beside) {
+	record, pointer := strictjson.Of(in.Bytes), at.Pointer
+	if at.Inner != "" {
+		words, _ := record.At(pointer).Text()
+		if strictjson.Check([]byte(words), strictjson.Limits{Depth: 200}) != nil {
+			return nil
+		}
+		record, pointer = strictjson.Of([]byte(words)), at.Inner
+	}
+	end := strings.LastIndexByte(pointer, '/')
+	if end < 0 {
+		return nil
+	}
+	for name, field := range record.At(pointer[:end]).Members() {
+		words, ok := field.Text()
+		if n := len([]rune(words)); !ok || n == 0 || n > maxField || string(field.Literal()) == value || len(name) > maxField {
+			continue
+		}
+		label, known := s.labelled(in.call, pointer[:end]+strictjson.Pointer([]string{name}))
+		if at.Inner != "" || !known {
+			label = writ.External
+		}
+		is := approval.Seen{Label: label.String()}
+		all = append(all, approval.Beside{Name: name, Value: words, Who: is.Who()})
+	}
+	slices.SortStableFunc(all, func(a, b approval.Beside) int { return len(b.Value) - len(a.Value) })
+	return all[:min(len(all), perRecord)]
 }
 
 // Wanted is a value that nothing vouches for, and where it stands: In is nil where it was not found.
@@ -213,35 +228,34 @@ func Wants(literal []byte, before uint64) *Wanted {
 func Sought(ctx context.Context, values []*Wanted, seen []Sight, room *int) (all bool) {
 	for i := len(seen) - 1; i >= 0; i-- {
 		s := &seen[i]
-		var open []*Wanted
-		for _, w := range values {
-			if w.In == nil && len(w.Words) >= 3 && s.N < w.before && s.Number != 0 {
-				open = append(open, w)
-			}
-		}
-		if len(open) == 0 {
-			continue
-		}
-		strictjson.Of(s.Bytes).Walk(func(path []string, leaf strictjson.Value) bool {
-			text, ok := leaf.Text()
-			if !ok {
-				text = string(leaf.Literal())
-			}
-			for _, w := range open {
-				if *room -= len(text) + 32; *room < 0 {
-					return false
-				}
-				// What repeats a result as text says nothing that the result does not.
-				whole := text == w.Words
-				if (w.In == nil || whole && !w.whole || whole == w.whole && strings.HasPrefix(w.Place, "/content/")) && strings.Contains(text, w.Words) {
-					w.In, w.Place, w.whole = s, strictjson.Pointer(slices.Clone(path)), whole
-				}
-			}
-			return ctx.Err() == nil
-		}, nil)
-		if *room < 0 || ctx.Err() != nil {
+		open := slices.DeleteFunc(slices.Clone(values), func(w *Wanted) bool {
+			return w.In != nil || len(w.Words) < 3 || s.N >= w.before || s.Number == 0
+		})
+		if len(open) > 0 && !s.sought(ctx, open, room) {
 			return false
 		}
 	}
 	return true
+}
+
+// sought looks for values in one result, and reports whether it was gone through.
+func (s *Sight) sought(ctx context.Context, open []*Wanted, room *int) bool {
+	strictjson.Of(s.Bytes).Walk(func(path []string, leaf strictjson.Value) bool {
+		text, ok := leaf.Text()
+		if !ok {
+			text = string(leaf.Literal())
+		}
+		for _, w := range open {
+			if *room -= len(text) + 32; *room < 0 {
+				return false
+			}
+			// What repeats a result as text says nothing that the result does not.
+			whole := text == w.Words
+			if (w.In == nil || whole && !w.whole || whole == w.whole && strings.HasPrefix(w.Place, "/content/")) && strings.Contains(text, w.Words) {
+				w.In, w.Place, w.whole = s, strictjson.Pointer(slices.Clone(path)), whole
+			}
+		}
+		return ctx.Err() == nil
+	}, nil)
+	return *room >= 0 && ctx.Err() == nil
 }

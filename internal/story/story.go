@@ -373,11 +373,7 @@ func Turns(ctx context.Context, log Log, records int64, most int) (out []Turn, n
 	listed := map[string]string{} // a server that is not there for a while changed nothing
 	for i, t := range all {
 		turn := Turn{ID: fmt.Sprintf("%s/%d", t.Session, t.N), Time: t.Time, Is: t.Digest}
-		for _, tool := range slices.Sorted(maps.Keys(t.Listed)) {
-			if was, known := listed[tool]; known && was != t.Listed[tool] {
-				turn.Changed = append(turn.Changed, Pin{tool, t.Listed[tool]})
-			}
-		}
+		turn.Changed = pinsOf(t.Listed, t.Listed, func(tool string) bool { was, known := listed[tool]; return known && was != t.Listed[tool] })
 		maps.Copy(listed, t.Listed)
 		if now = t.Digest; i == 0 {
 			continue
@@ -387,17 +383,23 @@ func Turns(ctx context.Context, log Log, records int64, most int) (out []Turn, n
 			turn.Lines = cli.Diff(was.Policy, t.Policy)
 			both := maps.Clone(was.Pins)
 			maps.Copy(both, t.Pins)
-			for _, tool := range slices.Sorted(maps.Keys(both)) {
-				if was.Pins[tool] != t.Pins[tool] {
-					turn.Pinned = append(turn.Pinned, Pin{tool, t.Pins[tool]})
-				}
-			}
+			turn.Pinned = pinsOf(both, t.Pins, func(tool string) bool { return was.Pins[tool] != t.Pins[tool] })
 		}
 		if turn.Was != turn.Is || len(turn.Changed) > 0 {
 			out = append([]Turn{turn}, out...)
 		}
 	}
 	return out, now, err
+}
+
+// pinsOf are the pins that those of some tools have now that are others.
+func pinsOf(tools, now map[string]string, other func(tool string) bool) (all []Pin) {
+	for _, tool := range slices.Sorted(maps.Keys(tools)) {
+		if other(tool) {
+			all = append(all, Pin{tool, now[tool]})
+		}
+	}
+	return all
 }
 
 // EvidenceOf is the number under which a record is evidence in its session, 0 where it is
