@@ -58,29 +58,24 @@ var PlannerKinds = []string{"rules", "openai", "anthropic", "manual"}
 func (a *Ask) check(r *strictyaml.Reader, servers map[string]bool) {
 	if n := a.Node.Get("allow"); n != nil && n.Kind == strictyaml.List {
 		for i, item := range n.Items {
-			if item.Kind != strictyaml.Text {
-				continue
-			}
-			server, tool, ok := strings.Cut(a.Allow[i], "/")
-			if !ok || tool == "" || !servers[server] {
-				r.Fault(item, "not a tool of a configured server, as server/tool", "allow: [files/read_file]")
-			}
+			server, tool, _ := strings.Cut(a.Allow[i], "/")
+			hold(r, item, tool != "" && servers[server], "not a tool of a configured server, as server/tool", "allow: [files/read_file]")
 		}
 	}
-	p := &a.Planner
-	if !p.Given() || p.Node.Kind != strictyaml.Mapping {
-		return
+	if isSection(a.Planner.Place) {
+		a.Planner.check(r)
 	}
+}
+
+func (p *Planner) check(r *strictyaml.Reader) {
 	remote := p.Kind == "openai" || p.Kind == "anthropic"
 	if n := p.At("kind"); n == p.Node || n.Kind == strictyaml.Text && p.Kind == "" {
 		r.Fault(n, "a planner has a kind", "kind: rules")
 	} else {
 		oneOf(r, n, p.Kind, PlannerKinds)
 	}
-	for _, x := range [][2]string{{"url", "url: http://127.0.0.1:11434/v1"}, {"model", "model: NAME"}} {
-		if remote && p.Node.Get(x[0]) == nil {
-			r.Fault(p.Node, "a planner of this kind needs a "+x[0], x[1])
-		}
+	if remote {
+		needEndpoint(r, p.Node, "a planner of this kind needs a ")
 	}
 	for _, key := range []string{"url", "model", "key_env", "timeout"} {
 		if n := p.Node.Get(key); n != nil && !remote {
@@ -93,6 +88,15 @@ func (a *Ask) check(r *strictyaml.Reader, servers map[string]bool) {
 	heldEndpoint(r, &p.Place, p.URL, p.KeyEnv)
 	if p.Timeout < 0 || p.Timeout > 10*time.Minute {
 		r.Fault(p.At("timeout"), "a timeout is between 0s and 10m", "timeout: 60s")
+	}
+}
+
+// needEndpoint tells of the keys url and model of a model behind an endpoint that are not there.
+func needEndpoint(r *strictyaml.Reader, in *strictyaml.Node, needs string) {
+	for _, x := range [][2]string{{"url", "url: http://127.0.0.1:11434/v1"}, {"model", "model: NAME"}} {
+		if in.Get(x[0]) == nil {
+			r.Fault(in, needs+x[0], x[1])
+		}
 	}
 }
 

@@ -355,8 +355,7 @@ func unfit(file string, fi os.FileInfo) (message, hint string) {
 	case fi.Size() > strictyaml.MaxBytes:
 		return "larger than 1 MiB", ""
 	}
-	var e *private.Error
-	if errors.As(errors.Join(private.Check(file, fi, private.Steering), private.Around(file)), &e) {
+	if e, ok := errors.AsType[*private.Error](errors.Join(private.Check(file, fi, private.Steering), private.Around(file))); ok {
 		return e.Why, e.Mend
 	}
 	return "", ""
@@ -417,13 +416,7 @@ func (c *Config) check(r *strictyaml.Reader) {
 		r.Fault(n, "no policy", "policy: policy.yaml")
 	}
 	oneOf(r, c.Node.Get("host"), c.Host, []string{"claude-code", "host"})
-	seen := map[string]bool{c.Host: c.Host != ""}
-	for i := range c.Servers {
-		if s := &c.Servers[i]; isSection(s.Place) {
-			s.check(r, seen, c.only == nil || *c.only == s.Name)
-			s.Dir = c.path(s.Dir)
-		}
-	}
+	seen := c.checkServers(r)
 	c.Policy = c.path(c.Policy)
 	if c.Screen != BuiltInScreen {
 		c.Screen = c.path(c.Screen)
@@ -442,15 +435,7 @@ func (c *Config) check(r *strictyaml.Reader) {
 			s.check(r)
 		}
 	}
-	witnesses := map[string]bool{}
-	for i := range c.Witnesses {
-		if w := &c.Witnesses[i]; isSection(w.Place) {
-			w.check(r, witnesses)
-		}
-	}
-	if n := c.Node.Get("witnesses"); len(c.Witnesses) > maxWitnesses {
-		r.Fault(n, "more than "+strconv.Itoa(maxWitnesses)+" witnesses", "")
-	}
+	c.checkWitnesses(r)
 	c.Retention.Archive = c.path(c.Retention.Archive)
 	if isSection(c.Ask.Place) {
 		c.Ask.check(r, seen)
@@ -462,6 +447,30 @@ func (c *Config) check(r *strictyaml.Reader) {
 			r.Fault(n, "there is no server of that name", strictyaml.Nearest(c.Memory.With, names))
 		}
 		c.Memory.Policy = c.path(c.Memory.Policy)
+	}
+}
+
+// checkServers returns the names that are taken.
+func (c *Config) checkServers(r *strictyaml.Reader) (seen map[string]bool) {
+	seen = map[string]bool{c.Host: c.Host != ""}
+	for i := range c.Servers {
+		if s := &c.Servers[i]; isSection(s.Place) {
+			s.check(r, seen, c.only == nil || *c.only == s.Name)
+			s.Dir = c.path(s.Dir)
+		}
+	}
+	return seen
+}
+
+func (c *Config) checkWitnesses(r *strictyaml.Reader) {
+	seen := map[string]bool{}
+	for i := range c.Witnesses {
+		if w := &c.Witnesses[i]; isSection(w.Place) {
+			w.check(r, seen)
+		}
+	}
+	if len(c.Witnesses) > maxWitnesses {
+		r.Fault(c.Node.Get("witnesses"), "more than "+strconv.Itoa(maxWitnesses)+" witnesses", "")
 	}
 }
 
@@ -502,16 +511,7 @@ func (s *Server) Upstream() upstream.Config {
 // started says that the server is to be started, with what it wants of the environment.
 func (s *Server) check(r *strictyaml.Reader, seen map[string]bool, started bool) {
 	has := func(key string) bool { return s.Node.Get(key) != nil }
-	switch n := s.At("name"); {
-	case n != s.Node && n.Kind != strictyaml.Text:
-	case !ServerName().MatchString(s.Name):
-		r.Fault(n, "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "name: files")
-	case s.Name == policy.OwnServer:
-		r.Fault(n, "this name is that of Writ's own server", "name: files")
-	case seen[s.Name]:
-		r.Fault(n, "two servers have this name", "a server's name is unique")
-	}
-	seen[s.Name] = true
+	s.checkName(r, seen)
 	if has("command") == has("url") {
 		r.Fault(s.At("name"), "a server has either a command or a url", "command: [program, argument]")
 	}
@@ -532,21 +532,39 @@ func (s *Server) check(r *strictyaml.Reader, seen map[string]bool, started bool)
 			r.Fault(s.Limits.At(key), "a limit is between 0s and 1h", key+": 60s")
 		}
 	}
-	members(s.Node.Get("env"), func(k, v *strictyaml.Node) {
-		if !envName().MatchString(k.Value) {
-			r.Fault(k, "not a name of an environment variable", "A-Z, a-z, 0-9 and _, not a digit first")
-		}
-		s.Env[k.Value] = expand(r, v, started)
-		if strings.ContainsRune(s.Env[k.Value], 0) {
-			r.Fault(v, "an environment variable cannot hold a NUL character", "")
-		}
-	})
+	s.fillEnv(r, started)
 	heldHeaders(r, s.Node.Get("headers"), s.Headers, started)
 	members(s.Node.Get("headers"), func(k, _ *strictyaml.Node) {
 		if strings.HasPrefix(strings.ToLower(k.Value), "mcp-") {
 			r.Fault(k, "the headers of MCP are set by writ", "remove it")
 		}
 	})
+}
+
+// fillEnv fills writ's own environment into the server's.
+func (s *Server) fillEnv(r *strictyaml.Reader, needed bool) {
+	members(s.Node.Get("env"), func(k, v *strictyaml.Node) {
+		if !envName().MatchString(k.Value) {
+			r.Fault(k, "not a name of an environment variable", "A-Z, a-z, 0-9 and _, not a digit first")
+		}
+		s.Env[k.Value] = expand(r, v, needed)
+		if strings.ContainsRune(s.Env[k.Value], 0) {
+			r.Fault(v, "an environment variable cannot hold a NUL character", "")
+		}
+	})
+}
+
+func (s *Server) checkName(r *strictyaml.Reader, seen map[string]bool) {
+	switch n := s.At("name"); {
+	case n != s.Node && n.Kind != strictyaml.Text:
+	case !ServerName().MatchString(s.Name):
+		r.Fault(n, "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "name: files")
+	case s.Name == policy.OwnServer:
+		r.Fault(n, "this name is that of Writ's own server", "name: files")
+	case seen[s.Name]:
+		r.Fault(n, "two servers have this name", "a server's name is unique")
+	}
+	seen[s.Name] = true
 }
 
 // heldHeaders fills the environment into headers and holds them to what HTTP can send.
@@ -648,9 +666,8 @@ func load(c *Config, err error) (*Config, *policy.Policy, error) {
 // Invalid is the exit of a program whose configuration cannot be used. Where there
 // is one fault that says what to try, that is what is tried.
 func Invalid(err error) error {
-	var fs Faults
 	hint := "writ check --config FILE"
-	if errors.As(err, &fs) && len(fs) == 1 && fs[0].Hint != "" {
+	if fs, ok := errors.AsType[Faults](err); ok && len(fs) == 1 && fs[0].Hint != "" {
 		// Said once, as what to try.
 		f := fs[0]
 		hint, f.Hint = f.Hint, ""

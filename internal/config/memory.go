@@ -115,11 +115,7 @@ func (m *Memory) check(r *strictyaml.Reader, path func(string) string) {
 		m.Secrets.read(r, path, &m.intake)
 	}
 	if e := &m.Embeddings; isSection(e.Place) {
-		for _, x := range [][2]string{{"url", "url: http://127.0.0.1:11434/v1"}, {"model", "model: NAME"}} {
-			if e.Node.Get(x[0]) == nil {
-				r.Fault(e.Node, "embeddings need a "+x[0], x[1])
-			}
-		}
+		needEndpoint(r, e.Node, "embeddings need a ")
 		hold(r, e.Node.Get("model"), e.Model != "", "embeddings need a model", "model: NAME")
 		heldEndpoint(r, &e.Place, e.URL, e.KeyEnv)
 	}
@@ -140,34 +136,18 @@ func (s *Secrets) read(r *strictyaml.Reader, path func(string) string, into *mem
 	if len(s.Env.Items)+len(s.Files.Items) == 0 {
 		r.Fault(s.Node, "no secret is named", "secrets: {env: [TOKEN]}")
 	}
-	take := func(n *strictyaml.Node, what, value string) {
-		found := false
-		for i, line := range strings.Split(value, "\n") {
-			if line = strings.TrimSpace(line); line == "" {
-				continue
-			}
-			found = true
-			if err := into.AddSecret(line); err != nil {
-				r.Fault(n, fmt.Sprintf("%s, line %d: %v", what, i+1, err), "")
-				return // said once
-			}
-		}
-		if !found {
-			r.Fault(n, what+" is empty", "a secret has at least 4 bytes")
-		}
-	}
 	for i := range s.Env.Items {
-		switch n, name := s.Env.Items[i].Node, s.Env.Items[i].S; {
-		case n == nil || n.Kind != strictyaml.Text:
+		n, name := s.Env.Items[i].Node, s.Env.Items[i].S
+		if n == nil || n.Kind != strictyaml.Text {
+			continue
+		}
+		switch value, set := os.LookupEnv(name); {
 		case !envName().MatchString(name):
 			r.Fault(n, "not a name of an environment variable", "the name alone, such as TOKEN; never the value")
+		case !set: // what is said is not the name: it may be the value itself
+			r.Fault(n, "no environment variable of this name is set", "export it where writ is started")
 		default:
-			value, ok := os.LookupEnv(name)
-			if ok {
-				take(n, "the value of this environment variable", value)
-			} else { // what is said is not the name: it may be the value itself
-				r.Fault(n, "no environment variable of this name is set", "export it where writ is started")
-			}
+			takeSecrets(r, n, "the value of this environment variable", value, into)
 		}
 	}
 	for i := range s.Files.Items {
@@ -177,16 +157,33 @@ func (s *Secrets) read(r *strictyaml.Reader, path func(string) string, into *mem
 		}
 		item.S = path(item.S)
 		b, err := ReadFile(item.S)
-		if err != nil {
-			why := "cannot be read"
-			var fs Faults
-			if errors.As(err, &fs) && len(fs) > 0 {
-				why = fs[0].Message
-			}
-			r.Fault(item.Node, "the file of secrets: "+why, "files: [a file that only its owner may write]")
+		if err == nil {
+			takeSecrets(r, item.Node, "the file of secrets", string(b), into)
 			continue
 		}
-		take(item.Node, "the file of secrets", string(b))
+		why := "cannot be read"
+		if fs, ok := errors.AsType[Faults](err); ok && len(fs) > 0 {
+			why = fs[0].Message
+		}
+		r.Fault(item.Node, "the file of secrets: "+why, "files: [a file that only its owner may write]")
+	}
+}
+
+// takeSecrets takes in each line of a value.
+func takeSecrets(r *strictyaml.Reader, n *strictyaml.Node, what, value string, into *memoryserver.Intake) {
+	found := false
+	for i, line := range strings.Split(value, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		found = true
+		if err := into.AddSecret(line); err != nil {
+			r.Fault(n, fmt.Sprintf("%s, line %d: %v", what, i+1, err), "")
+			return // said once
+		}
+	}
+	if !found {
+		r.Fault(n, what+" is empty", "a secret has at least 4 bytes")
 	}
 }
 
