@@ -277,10 +277,9 @@ func (c *Console) deaf(ctx context.Context, in *login, of approval.Question) str
 func (c *Console) answer(x *request) error {
 	id := strings.ToLower(x.PathValue("id"))
 	in := x.login
-	a, what, which := approval.Answer{By: c.by(in), Label: writ.User}, "code", "the one that stands in the terminal beside the link, or that writ console --code prints"
+	a := approval.Answer{By: c.by(in), Label: writ.User}
 	if in.client != "" {
 		var ok bool
-		what, which = "token", "the one that you signed in with, once more"
 		if a.Label, ok = c.o.Worth(in.client); !ok {
 			c.end(in)
 			c.out(x, "")
@@ -301,35 +300,19 @@ func (c *Console) answer(x *request) error {
 	default:
 		return c.unanswered(x, id, "Neither yes nor no was said. Nothing was answered.")
 	}
+	var q *approval.Shown
 	open, _ := c.open(x.Context(), false)
-	i := slices.IndexFunc(open, func(q approval.Shown) bool { return q.ID == id })
-	to := "" // what the answer is to: another question may stand below it
-	if i >= 0 {
-		to = " to " + short(open[i].Server+"/"+open[i].Tool+" "+open[i].Arguments, 80)
+	if i := slices.IndexFunc(open, func(q approval.Shown) bool { return q.ID == id }); i >= 0 {
+		q = &open[i]
 	}
 	if a.Yes && deaf == "" {
-		if i >= 0 && long(&open[i]) {
-			return c.unanswered(x, id, "It is too long to be shown whole here, and nobody says yes to what he did not see. Nothing was answered.")
-		}
-		if i >= 0 && a.Keep != "" && !slices.ContainsFunc(offers(&open[i]), func(o offer) bool { return o.Keep == a.Keep }) {
-			return c.unanswered(x, id, "That was not offered. Nothing was answered.")
-		}
-		ok, over := c.confirm(in, x.PostForm.Get("code"))
-		if over {
-			c.end(in)
-			c.out(x, "The "+what+" was wrong too often. You were signed out, and nothing was answered.")
-			return nil
-		}
-		if !ok {
-			if strings.TrimSpace(x.PostForm.Get("code")) == "" {
-				return c.unanswered(x, id, "Type the "+what+": the first yes of a login needs "+which+". Nothing was answered.", "code")
-			}
-			return c.unanswered(x, id, "That is not the "+what+". The first yes of a login needs "+which+". Nothing was answered.", "code")
+		if may, err := c.maySayYes(x, id, q, a.Keep); !may {
+			return err
 		}
 	}
 	said, status := approval.Reply{}, 0
 	switch {
-	case deaf != "" && own.ID == "" && i < 0:
+	case deaf != "" && own.ID == "" && q == nil:
 		status = http.StatusNotFound
 	case deaf != "":
 		status, said.Error = http.StatusForbidden, deaf
@@ -337,6 +320,43 @@ func (c *Console) answer(x *request) error {
 		status, said = c.o.Queue.Reply(id, a)
 	default:
 		status, said = c.o.Elsewhere.Reply(x.Context(), id, a)
+	}
+	return c.became(x, id, q, a, status, &said)
+}
+
+// maySayYes reports whether a login may say yes to a question, nil where that is not known here: it
+// is shown whole, what is kept is offered, and the first yes of a login has its code, or the token,
+// with it. Where it may not, that is answered.
+func (c *Console) maySayYes(x *request, id string, q *approval.Shown, keep approval.Keep) (bool, error) {
+	if q != nil && long(q) {
+		return false, c.unanswered(x, id, "It is too long to be shown whole here, and nobody says yes to what he did not see. Nothing was answered.")
+	}
+	if q != nil && keep != "" && !slices.ContainsFunc(offers(q), func(o offer) bool { return o.Keep == keep }) {
+		return false, c.unanswered(x, id, "That was not offered. Nothing was answered.")
+	}
+	what, which := "code", "the one that stands in the terminal beside the link, or that writ console --code prints"
+	if x.login.client != "" {
+		what, which = "token", "the one that you signed in with, once more"
+	}
+	ok, over := c.confirm(x.login, x.PostForm.Get("code"))
+	switch {
+	case over:
+		c.end(x.login)
+		c.out(x, "The "+what+" was wrong too often. You were signed out, and nothing was answered.")
+		return false, nil
+	case ok:
+		return true, nil
+	case strings.TrimSpace(x.PostForm.Get("code")) == "":
+		return false, c.unanswered(x, id, "Type the "+what+": the first yes of a login needs "+which+". Nothing was answered.", "code")
+	}
+	return false, c.unanswered(x, id, "That is not the "+what+". The first yes of a login needs "+which+". Nothing was answered.", "code")
+}
+
+// became tells what became of an answer.
+func (c *Console) became(x *request, id string, q *approval.Shown, a approval.Answer, status int, said *approval.Reply) error {
+	to := "" // what the answer is to: another question may stand below it
+	if q != nil {
+		to = " to " + short(q.Server+"/"+q.Tool+" "+q.Arguments, 80)
 	}
 	yes := map[bool]string{true: "yes", false: "no"}[said.Yes]
 	late := strings.TrimRight(" "+said.Late(), " ")

@@ -155,7 +155,7 @@ func (c *Console) exported(x *request) error {
 		return err
 	}
 	defer leave()
-	download(x, "writ-log.bundle", "application/octet-stream")
+	x.download("writ-log.bundle", "application/octet-stream")
 	ctx, cancel := context.WithTimeout(x.Context(), atMostExport)
 	defer cancel()
 	out := &steady{x.w, http.NewResponseController(x.w), ctx}

@@ -300,20 +300,8 @@ func (c *Console) admit(to route) http.HandlerFunc {
 				return
 			}
 		}
-		if r.Method == http.MethodPost && !to.open {
-			room, parse := int64(maxForm), x.ParseForm
-			if to.pattern == "POST /policy/replay" && strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
-				room, parse = maxForm+maxPolicyText, func() error { return x.ParseMultipartForm(maxForm + maxPolicyText) }
-			}
-			x.Body = http.MaxBytesReader(w, r.Body, room)
-			if parse() != nil || x.login == nil || subtle.ConstantTimeCompare([]byte(x.PostForm.Get("form")), []byte(x.login.form)) != 1 {
-				c.fail(x, errForged)
-				return
-			}
-			if c.over(x.login) { // while the form came
-				c.out(x, "")
-				return
-			}
+		if r.Method == http.MethodPost && !to.open && !c.formed(x, to) {
+			return
 		}
 		if err := to.serve(x); err != nil {
 			c.fail(x, err)
@@ -321,11 +309,30 @@ func (c *Console) admit(to route) http.HandlerFunc {
 	}
 }
 
+// formed reads the form of a request, and reports whether it is one of its login; what is not is
+// answered.
+func (c *Console) formed(x *request, to route) bool {
+	room, parse := int64(maxForm), x.ParseForm
+	if to.pattern == "POST /policy/replay" && strings.HasPrefix(x.Header.Get("Content-Type"), "multipart/form-data") {
+		room, parse = maxForm+maxPolicyText, func() error { return x.ParseMultipartForm(maxForm + maxPolicyText) }
+	}
+	x.Body = http.MaxBytesReader(x.w, x.Body, room)
+	switch {
+	case parse() != nil || x.login == nil || subtle.ConstantTimeCompare([]byte(x.PostForm.Get("form")), []byte(x.login.form)) != 1:
+		c.fail(x, errForged)
+		return false
+	case c.over(x.login): // while the form came
+		c.out(x, "")
+		return false
+	}
+	return true
+}
+
 // fail tells an error as a page.
 func (c *Console) fail(x *request, err error) {
-	var no *refusal
+	no, ok := errors.AsType[*refusal](err)
 	switch {
-	case errors.As(err, &no):
+	case ok:
 	case errors.Is(err, audit.ErrNotFound):
 		no = errNoRecord
 	case errors.Is(err, audit.ErrAltered):
@@ -415,10 +422,21 @@ func (c *Console) static(x *request) error {
 	return nil
 }
 
-// download answers with a file.
-func download(x *request, name, kind string) {
+// download says that what the answer has is a file.
+func (x *request) download(name, kind string) {
 	x.w.Header().Set("Content-Type", kind)
 	x.w.Header().Set("Content-Disposition", "attachment; filename="+url.PathEscape(name))
+}
+
+// given are names and values as a query, without those that are empty.
+func given(pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return q.Encode()
 }
 
 // stamp is a time as a list says it: of today without the day.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,8 +68,7 @@ type exact struct {
 func (c *Console) explained(x *request) (*story.Explained, error) {
 	session, n := x.PathValue("session"), x.PathValue("n")
 	d, err := c.o.Explain(x.Context(), session, n, maxBehindIt)
-	var no *cli.Exit
-	if errors.As(err, &no) && no.Code != cli.ExitIO {
+	if no, ok := errors.AsType[*cli.Exit](err); ok && no.Code != cli.ExitIO {
 		return nil, &refusal{http.StatusNotFound, "No such decision", no.Err.Error()}
 	}
 	return d, err
@@ -110,21 +108,7 @@ func (c *Console) decision(x *request) error {
 	if p.Values, p.More = arguments(x.Context(), d, maxValues); x.Context().Err() != nil {
 		return errLong
 	}
-	lost := map[string][]byte{}
-	for _, a := range p.Values {
-		if a.Missing != "" && len(a.From) == 0 && !a.Cut && len(a.Value) > 0 {
-			lost[a.Pointer] = a.Value
-		}
-	}
-	if len(lost) > 0 {
-		stands, all := story.NewSearch(x.Context(), c.o.Log).Standing(x.Context(), p.Session, p.Number, lost)
-		for i := range p.Values {
-			if at := stands[p.Values[i].Pointer]; at != nil {
-				p.Values[i].Stands = insideOf(p.Session, at, p.Values[i].Value)
-			}
-		}
-		p.Unsearched = !all
-	}
+	p.search(x.Context(), c.o.Log)
 	for _, v := range exactly {
 		b := story.Exact(&rec, v.name)
 		if b == nil {
@@ -134,17 +118,43 @@ func (c *Console) decision(x *request) error {
 		e.Bytes, e.Cut = upTo(b)
 		p.Bytes = append(p.Bytes, e)
 	}
-	proof, err := c.o.Prove(x.Context(), p.Session, x.PathValue("n"), maxBehindIt, true)
-	if err == nil {
-		var shown *audit.Proven
-		if shown, err = audit.CheckProof(proof, nil); err == nil {
-			p.Log = shown.Checkpoint
-		}
-	}
-	if err != nil {
+	if p.Log, err = c.proven(x, p.Session); err != nil {
 		p.Unproven = err.Error()
 	}
 	return c.show(x, http.StatusOK, "decision.html", short(d.Tool, 60), p)
+}
+
+// search looks for where values stand that nothing vouches for.
+func (p *decisionPage) search(ctx context.Context, log reader) {
+	lost := map[string][]byte{}
+	for _, a := range p.Values {
+		if a.Missing != "" && len(a.From) == 0 && !a.Cut && len(a.Value) > 0 {
+			lost[a.Pointer] = a.Value
+		}
+	}
+	if len(lost) == 0 {
+		return
+	}
+	stands, all := story.NewSearch(ctx, log).Standing(ctx, p.Session, p.Number, lost)
+	for i := range p.Values {
+		if at := stands[p.Values[i].Pointer]; at != nil {
+			p.Values[i].Stands = insideOf(p.Session, at, p.Values[i].Value)
+		}
+	}
+	p.Unsearched = !all
+}
+
+// proven is the checkpoint by which a decision can be proven.
+func (c *Console) proven(x *request, session string) (of audit.Checkpoint, err error) {
+	proof, err := c.o.Prove(x.Context(), session, x.PathValue("n"), maxBehindIt, true)
+	if err != nil {
+		return of, err
+	}
+	shown, err := audit.CheckProof(proof, nil)
+	if err != nil {
+		return of, err
+	}
+	return shown.Checkpoint, nil
 }
 
 // came says in a sentence what a call came to; its codes stand below that.
@@ -180,60 +190,39 @@ func arguments(ctx context.Context, d *story.Explained, most int) (out []argumen
 	if d.Record == nil {
 		return nil, 0
 	}
-	room := maxDrawn // of what is drawn of all of them
-	upTo := func(b []byte) (part []byte, cut bool) {
-		part, cut = upTo(b)
-		if len(part) > room {
-			part, cut = part[:0], true
-		}
-		room -= len(part)
-		return part, cut
-	}
-	session := d.Records[0].Record.Session
-	raw := map[string]strictjson.Value{}
+	r := recordedCall{raw: map[string]strictjson.Value{}, room: maxDrawn}
 	for _, name := range []string{"arguments", "answers"} {
 		if b := story.Exact(&d.Records[0], name); b != nil {
-			raw[name] = strictjson.Of(b)
+			r.raw[name] = strictjson.Of(b)
 		}
-	}
-	valueAt := func(pointer string) []byte {
-		of := "arguments"
-		if at, inside := strings.CutPrefix(pointer, "answers:"); inside {
-			of, pointer = "answers", at
-		}
-		return raw[of].At(pointer).Literal()
 	}
 	lacks := map[string]string{}
 	for _, f := range d.Record.Failures {
 		lacks[f.Pointer] = f.Need
 	}
+	full := func() bool { return len(out) >= most || ctx.Err() != nil }
 	told := map[string]bool{}
 	for i, t := range d.Record.Traces {
-		if told[t.Pointer] = true; len(out) >= most || ctx.Err() != nil {
+		if told[t.Pointer] = true; full() {
 			more++
 			continue
 		}
 		a := argument{Pointer: t.Pointer, Role: t.Role, Label: t.Label.String(), Rule: t.Rule, Missing: lacks[t.Pointer], trace: i}
-		a.Value, a.Cut = upTo(valueAt(t.Pointer))
+		a.Value, a.Cut = r.valueAt(t.Pointer)
 		for _, e := range t.Evidence[:min(len(t.Evidence), maxPlaces)] {
-			o := origin{Text: fmt.Sprintf("ev%d", e.Evidence)}
-			_, tool, _ := strings.Cut(e.Tool, "/")
-			o.Text += " " + cmp.Or(tool, e.Tool) + " " + cmp.Or(e.Inner, e.Pointer)
-			if e.Line > 0 {
-				o.Text += " line " + strconv.Itoa(e.Line)
-			}
-			o.Link = seenAt(session, approval.SeenAt(e))
-			a.From = append(a.From, o)
+			a.From = append(a.From, originOf(d.Records[0].Record.Session, approval.SeenAt(e)))
 		}
 		out = append(out, a)
 	}
 	for _, f := range d.Record.Failures {
-		if !told[f.Pointer] && (len(out) >= most || ctx.Err() != nil) {
+		switch {
+		case told[f.Pointer]:
+		case full():
 			more++
-		} else if !told[f.Pointer] {
+		default:
 			a := argument{Pointer: f.Pointer, Missing: f.Need, trace: -1}
 			if f.Pointer != "" {
-				a.Value, a.Cut = upTo(valueAt(f.Pointer))
+				a.Value, a.Cut = r.valueAt(f.Pointer)
 			}
 			out = append(out, a)
 		}
@@ -241,15 +230,37 @@ func arguments(ctx context.Context, d *story.Explained, most int) (out []argumen
 	return out, more
 }
 
+// recordedCall is what was recorded of a call, and how much of it may still be drawn.
+type recordedCall struct {
+	raw  map[string]strictjson.Value
+	room int
+}
+
+func (r *recordedCall) valueAt(pointer string) (part []byte, cut bool) {
+	of := "arguments"
+	if at, inside := strings.CutPrefix(pointer, "answers:"); inside {
+		of, pointer = "answers", at
+	}
+	if part, cut = upTo(r.raw[of].At(pointer).Literal()); len(part) > r.room {
+		part, cut = part[:0], true
+	}
+	r.room -= len(part)
+	return part, cut
+}
+
+// originOf is a place in evidence that a value came from.
+func originOf(session string, e approval.Seen) origin {
+	_, tool, _ := strings.Cut(e.Tool, "/")
+	o := origin{Text: fmt.Sprintf("ev%d %s %s", e.Evidence, cmp.Or(tool, e.Tool), cmp.Or(e.Inner, e.Pointer)), Link: seenAt(session, e)}
+	if e.Line > 0 {
+		o.Text += " line " + strconv.Itoa(e.Line)
+	}
+	return o
+}
+
 // seenAt leads to the bytes of a place.
 func seenAt(session string, e approval.Seen) string {
-	q := url.Values{}
-	for name, v := range map[string]string{"at": e.Pointer, "in": e.Inner, "line": number(e.Line), "from": number(e.Start), "to": number(e.End)} {
-		if v != "" {
-			q.Set(name, v)
-		}
-	}
-	return fmt.Sprintf("/e/%s/%d?%s#hit", session, e.Evidence, q.Encode())
+	return fmt.Sprintf("/e/%s/%d?%s#hit", session, e.Evidence, given("at", e.Pointer, "in", e.Inner, "line", number(e.Line), "from", number(e.Start), "to", number(e.End)))
 }
 
 func number(n int) string {
@@ -268,7 +279,7 @@ func (c *Console) decisionJSON(x *request) error {
 	if err != nil {
 		return err
 	}
-	download(x, fmt.Sprintf("%s-%d.json", d.Records[0].Record.Session, d.Records[0].N), "application/json")
+	x.download(fmt.Sprintf("%s-%d.json", d.Records[0].Record.Session, d.Records[0].N), "application/json")
 	x.w.Write(append(b, '\n'))
 	return nil
 }
@@ -278,7 +289,7 @@ func (c *Console) proof(x *request) error {
 	if err != nil {
 		return &refusal{http.StatusNotFound, "No proof", err.Error()}
 	}
-	download(x, fmt.Sprintf("%s-%s.proof", x.PathValue("session"), x.PathValue("n")), "text/plain; charset=utf-8")
+	x.download(fmt.Sprintf("%s-%s.proof", x.PathValue("session"), x.PathValue("n")), "text/plain; charset=utf-8")
 	x.w.Write(b)
 	return nil
 }
@@ -300,7 +311,7 @@ func (c *Console) value(x *request) error {
 	if b == nil {
 		return errNoRecord
 	}
-	download(x, fmt.Sprintf("%s-%d-%s", session, n, name), "application/octet-stream")
+	x.download(fmt.Sprintf("%s-%d-%s", session, n, name), "application/octet-stream")
 	x.w.Write(b)
 	return nil
 }
@@ -399,22 +410,7 @@ func (p *evidencePage) mark(x *request) {
 	case p.Name == "turn":
 		p.From, p.To = from, to
 	case p.Name == "result" && x.URL.Query().Has("at"):
-		v := strictjson.Of(p.Bytes).At(p.At)
-		p.From, p.To = v.Span()
-		has := strictjson.Quote(x.asked("has"))
-		if has = has[1 : len(has)-1]; len(has) > 0 { // a piece of it
-			if i := bytes.Index(p.Bytes[p.From:p.To], has); i >= 0 {
-				p.From, p.To, p.Piece = p.From+i, p.From+i+len(has), true
-			}
-		}
-		if words, ok := v.Text(); ok && (x.asked("in") != "" || line > 0) {
-			p.Inner, p.InnerAt = []byte(words), x.asked("in")
-			if line > 0 {
-				p.InnerFrom, p.InnerTo = nthLine(p.Inner, line)
-			} else if strictjson.Check(p.Inner, strictjson.Limits{Depth: 200}) == nil {
-				p.InnerFrom, p.InnerTo = strictjson.Of(p.Inner).At(p.InnerAt).Span()
-			}
-		}
+		p.markIn(x, line)
 	}
 	if p.From < 0 || p.To > len(p.Bytes) || p.From > p.To {
 		p.From, p.To = 0, 0
@@ -430,6 +426,29 @@ func (p *evidencePage) mark(x *request) {
 		var cut string
 		p.Inner, p.InnerFrom, p.InnerTo, cut = around(p.Inner, p.InnerFrom, p.InnerTo)
 		p.Cut = cmp.Or(p.Cut, cut)
+	}
+}
+
+// markIn finds in a result what stands at a place, or a piece of it; in a text there it finds a line
+// or a place of the JSON that it is.
+func (p *evidencePage) markIn(x *request, line int) {
+	v := strictjson.Of(p.Bytes).At(p.At)
+	p.From, p.To = v.Span()
+	has := strictjson.Quote(x.asked("has"))
+	if has = has[1 : len(has)-1]; len(has) > 0 { // a piece of it
+		if i := bytes.Index(p.Bytes[p.From:p.To], has); i >= 0 {
+			p.From, p.To, p.Piece = p.From+i, p.From+i+len(has), true
+		}
+	}
+	words, ok := v.Text()
+	if !ok || x.asked("in") == "" && line <= 0 {
+		return
+	}
+	p.Inner, p.InnerAt = []byte(words), x.asked("in")
+	if line > 0 {
+		p.InnerFrom, p.InnerTo = nthLine(p.Inner, line)
+	} else if strictjson.Check(p.Inner, strictjson.Limits{Depth: 200}) == nil {
+		p.InnerFrom, p.InnerTo = strictjson.Of(p.Inner).At(p.InnerAt).Span()
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,16 +93,7 @@ func (f filter) of(session string) bool {
 
 // query is the filter in an address, with more behind it.
 func (f filter) query(pairs ...string) string {
-	v := url.Values{}
-	for name, value := range map[string]string{"status": f.Status, "tool": f.Tool, "session": f.Session, "reason": f.Reason} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		v.Set(pairs[i], pairs[i+1])
-	}
-	return "?" + v.Encode()
+	return "?" + given(append([]string{"status", f.Status, "tool", f.Tool, "session", f.Session, "reason", f.Reason}, pairs...)...)
 }
 
 func (f filter) lets(d *row) bool {
@@ -251,58 +241,26 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	if err != nil {
 		return nil, err
 	}
-	l, e, said := &listing{Filter: f, Newest: size - 1}, ends{}, answers{}
-	heard := func(rec *audit.Record, _ uint64) { said.step(rec) }
+	p := paging{c, &listing{Filter: f}, ends{}, answers{}, size}
+	l := p.l
 	if before <= 0 || before > size {
 		before = size
 	}
-	read := int64(0)
 	if after >= 0 {
-		from := min(after, size) + 1
-		for ; from < size && len(l.Rows) < perPage && read < perSearch; from, read = from+atOnce, read+atOnce+ahead {
-			rows, _, err := c.between(ctx, f, e, from, min(from+atOnce, size), ahead, heard)
-			if err != nil {
-				return nil, err
-			}
-			for _, d := range rows {
-				if len(l.Rows) < perPage {
-					l.Rows = append([]*row{d}, l.Rows...)
-				}
-			}
-		}
-		if len(l.Rows) == 0 && from >= size { // nothing is newer
-			return c.list(ctx, path, f, 0, -1)
-		}
-		before = min(after, size) + 1
-		if len(l.Rows) > 0 {
-			l.Newest = l.Rows[0].Index
-			before = l.Rows[len(l.Rows)-1].Index
-		} else {
-			l.Newest = min(from, size) - 1
-		}
+		before, err = p.behind(ctx, after)
 	} else {
-		to, beyond := before, int64(atOnce)
-		for ; to > 0 && len(l.Rows) < perPage && read < perSearch; to, read = max(0, to-atOnce), read+atOnce {
-			rows, _, err := c.between(ctx, f, e, max(0, to-atOnce), to, beyond, heard)
-			beyond = 0 // they were read
-			if err != nil {
-				return nil, err
-			}
-			for i := len(rows) - 1; i >= 0 && len(l.Rows) < perPage; i-- {
-				l.Rows = append(l.Rows, rows[i])
-			}
-		}
-		l.Newest = before - 1
-		if before = to; len(l.Rows) == perPage {
-			before = l.Rows[perPage-1].Index
-		} else if to > 0 {
-			l.Searched = to
-		}
+		before, err = p.upTo(ctx, before)
 	}
-	if err := c.ended(ctx, l, e); err != nil {
+	if errors.Is(err, errNoneNewer) {
+		return c.list(ctx, path, f, 0, -1)
+	}
+	if err == nil {
+		err = c.ended(ctx, l, p.ends)
+	}
+	if err != nil {
 		return nil, err
 	}
-	c.fill(ctx, l.Rows, said)
+	c.fill(ctx, l.Rows, p.said)
 	if before > 0 {
 		l.Older = path + f.query("before", strconv.FormatInt(before, 10))
 	}
@@ -319,47 +277,118 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	return l, nil
 }
 
+// paging is a page that is being read.
+type paging struct {
+	c    *Console
+	l    *listing
+	ends ends
+	said answers
+	size int64
+}
+
+var errNoneNewer = errors.New("nothing is newer")
+
+func (p *paging) between(ctx context.Context, from, to, beyond int64) ([]*row, error) {
+	rows, _, err := p.c.between(ctx, p.l.Filter, p.ends, from, to, beyond, func(rec *audit.Record, _ uint64) { p.said.step(rec) })
+	return rows, err
+}
+
+// behind reads the oldest behind an index, and returns the index before which the next page is.
+func (p *paging) behind(ctx context.Context, after int64) (before int64, err error) {
+	l, read, from := p.l, 0, min(after, p.size)+1
+	for ; from < p.size && len(l.Rows) < perPage && read < perSearch; from, read = from+atOnce, read+atOnce+ahead {
+		rows, err := p.between(ctx, from, min(from+atOnce, p.size), ahead)
+		if err != nil {
+			return 0, err
+		}
+		for _, d := range rows[:min(len(rows), perPage-len(l.Rows))] {
+			l.Rows = append([]*row{d}, l.Rows...)
+		}
+	}
+	if n := len(l.Rows); n > 0 {
+		l.Newest = l.Rows[0].Index
+		return l.Rows[n-1].Index, nil
+	}
+	if from >= p.size {
+		return 0, errNoneNewer
+	}
+	l.Newest = from - 1
+	return min(after, p.size) + 1, nil
+}
+
+// upTo reads the newest before an index, and returns that before which the next page is.
+func (p *paging) upTo(ctx context.Context, before int64) (int64, error) {
+	l, read, to, beyond := p.l, 0, before, int64(atOnce)
+	for l.Newest = before - 1; to > 0 && len(l.Rows) < perPage && read < perSearch; to, read = max(0, to-atOnce), read+atOnce {
+		rows, err := p.between(ctx, max(0, to-atOnce), to, beyond)
+		if err != nil {
+			return 0, err
+		}
+		beyond = 0 // they were read
+		slices.Reverse(rows)
+		l.Rows = append(l.Rows, rows[:min(len(rows), perPage-len(l.Rows))]...)
+	}
+	if len(l.Rows) == perPage {
+		return l.Rows[perPage-1].Index, nil
+	}
+	l.Searched = to
+	return to, nil
+}
+
 // ended looks for how the calls of a page ended, of which the records around it say nothing,
 // each in its own session. What it has no room for it leaves, and says so.
 func (c *Console) ended(ctx context.Context, l *listing, e ends) error {
-	records, room := maxEnding, story.MaxSought
-	whole := map[string]bool{} // sessions that were read to their end, from an older row on
+	s := endings{c.o.Log, e, maxEnding, story.MaxSought, map[string]bool{}}
 	for _, d := range slices.Backward(l.Rows) {
-		if _, known := e[d.Session][d.N]; !known && d.Word == "accepted" && !whole[d.Session] {
-			head, err := c.o.Log.Head(ctx, d.Session)
-			if err != nil {
+		if end, known := e[d.Session][d.N]; known {
+			d.Word, d.Note = end.word(&d.Line)
+		} else if d.Word == "accepted" && !s.whole[d.Session] {
+			if err := s.look(ctx, d); err != nil {
 				return err
 			}
-			d.Note = "how it ended stands on its page"
-			if head == d.N {
-				d.Note = ""
-			}
-			for it, err := range c.o.Log.Read(ctx, d.Session, d.N+1) {
-				if err != nil {
-					return err
-				}
-				rec, err := audit.ParseRecord(it.Leaf)
-				if err != nil {
-					return err
-				}
-				for _, v := range it.Values {
-					room -= len(v.Bytes)
-				}
-				n := e.step(rec)
-				whole[d.Session] = it.N >= head
-				if records--; n == d.N || it.N >= head {
-					d.Word, d.Note = e[d.Session][d.N].word(&d.Line)
-					break
-				}
-				if records <= 0 || room <= 0 {
-					break
-				}
-			}
-		} else if known {
-			d.Word, d.Note = e[d.Session][d.N].word(&d.Line)
 		}
 	}
 	l.Rows = slices.DeleteFunc(l.Rows, func(d *row) bool { return !l.Filter.lets(d) })
+	return nil
+}
+
+// endings are looked for in so many records, and bytes of their values.
+type endings struct {
+	log           reader
+	ends          ends
+	records, room int
+	whole         map[string]bool // sessions that were read to their end, from an older row on
+}
+
+func (s *endings) look(ctx context.Context, d *row) error {
+	head, err := s.log.Head(ctx, d.Session)
+	if err != nil {
+		return err
+	}
+	if d.Note = "how it ended stands on its page"; head == d.N {
+		d.Note = ""
+	}
+	for it, err := range s.log.Read(ctx, d.Session, d.N+1) {
+		var rec *audit.Record
+		if err == nil {
+			rec, err = audit.ParseRecord(it.Leaf)
+		}
+		if err != nil {
+			return err
+		}
+		for _, v := range it.Values {
+			s.room -= len(v.Bytes)
+		}
+		n := s.ends.step(rec)
+		s.whole[d.Session] = it.N >= head
+		if s.records--; n == d.N || it.N >= head {
+			d.Word, d.Note = s.ends[d.Session][d.N].word(&d.Line)
+			return nil
+		}
+		if s.records <= 0 || s.room <= 0 {
+			return nil
+		}
+	}
 	return nil
 }
 
@@ -440,8 +469,7 @@ func (c *Console) listed(x *request) (*listing, error) {
 	before, err := x.place("before")
 	after, aerr := x.place("after")
 	if err = errors.Join(err, aerr); err != nil {
-		var no *refusal
-		errors.As(err, &no)
+		no, _ := errors.AsType[*refusal](err)
 		return nil, no
 	}
 	if before == 0 { // nothing is before the first

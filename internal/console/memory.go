@@ -210,13 +210,7 @@ func (c *Console) made(ctx context.Context, p *memoryPage, at time.Time, before 
 		}
 	}
 	if to > 1 {
-		q := url.Values{"before": {strconv.FormatUint(to, 10)}, "in": {p.In.Name}}
-		for name, v := range map[string]string{"word": p.Word, "as_of": p.AsOf} {
-			if v != "" {
-				q.Set(name, v)
-			}
-		}
-		p.Older = "/memory?" + q.Encode()
+		p.Older = "/memory?" + given("before", strconv.FormatUint(to, 10), "in", p.In.Name, "word", p.Word, "as_of", p.AsOf)
 		if len(p.Rows) < perPage {
 			p.Searched = to
 		}
@@ -302,7 +296,7 @@ func (c *Console) receipt(x *request) error {
 	if err != nil {
 		return &refusal{http.StatusNotFound, "No receipt", err.Error()}
 	}
-	download(x, x.PathValue("namespace")+"-"+x.PathValue("id")+".receipt", "text/plain; charset=utf-8")
+	x.download(x.PathValue("namespace")+"-"+x.PathValue("id")+".receipt", "text/plain; charset=utf-8")
 	x.w.Write(b)
 	return nil
 }

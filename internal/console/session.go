@@ -63,83 +63,25 @@ func (c *Console) session(x *request) error {
 	if head == 0 {
 		return errNoRecord
 	}
-	from := uint64(1)
-	if head > perSession {
-		from = head - perSession + 1
-	}
-	if n, err := x.place("from"); err != nil {
+	from, err := x.firstOf(head)
+	if err != nil {
 		return err
-	} else if n >= 0 {
-		from = min(max(uint64(n), 1), head)
-	}
-	if n, err := x.place("at"); err != nil { // with what stands around it
-		return err
-	} else if n >= 0 {
-		from = uint64(max(1, min(n, int64(head))-perSession/2))
 	}
 	p := &sessionPage{Session: session, Name: c.o.Names(ctx)[session], Head: head, First: from}
-	var acts []*story.Explained
-	said := answers{}
-	called, at, seen := map[uint64]*story.Explained{}, map[uint64]int{}, []story.Sight{}
-	sought, told, skipped := 0, 0, from > 1
+	t := telling{sessionPage: p, log: c.o.Log, said: answers{}, called: map[uint64]*story.Explained{}, at: map[uint64]int{}, skipped: from > 1}
 	for it, err := range c.o.Log.Read(ctx, session, from) {
-		if err != nil {
-			return err
-		}
-		if it.N >= from+perSession {
+		if err == nil && it.N >= from+perSession {
 			break
 		}
-		rec, err := audit.ParseRecord(it.Leaf)
+		if err == nil {
+			err = t.step(ctx, it)
+		}
 		if err != nil {
 			return err
 		}
-		p.Last = it.N
-		said.step(rec)
-		r := audit.ProvenRecord{Item: it, Record: rec}
-		if ctx.Err() != nil {
-			return errLong
-		}
-		if rec.Kind == audit.KindDecision {
-			for _, v := range it.Values {
-				told += len(v.Bytes)
-			}
-		}
-		if told > maxTold { // the rest is told by its head alone
-			if line, ok := story.Of(rec); ok {
-				called[it.N] = &story.Explained{Line: line, Records: []audit.ProvenRecord{r}}
-			}
-		} else if d, err := story.Recorded(ctx, c.o.Log, r); d != nil && err == nil {
-			called[it.N] = d
-			if drawable(d) {
-				acts = append(acts, d)
-			}
-		}
-		if of := audit.DecisionOf(rec); of > 0 && called[of] != nil && rec.Kind != audit.KindDecision && at[of] < len(p.Moments) {
-			p.Moments[at[of]].ended(r)
-		}
-		if rec.Kind == audit.KindResult {
-			b, kept := r.Value("result")
-			if sought += len(b); sought > story.MaxSought {
-				skipped = true
-			} else if kept {
-				tool := ""
-				if d := called[audit.DecisionOf(rec)]; d != nil {
-					tool = d.Tool
-				}
-				seen = append(seen, story.Sight{Number: story.EvidenceOf(rec), N: it.N, Tool: tool, Bytes: b})
-			}
-			continue // it is told with its call
-		}
-		at[it.N] = len(p.Moments)
-		p.Moments = append(p.Moments, momentOf(r, called[it.N]))
 	}
-	var calls []*row
-	for _, m := range p.Moments {
-		if m.Call != nil {
-			calls = append(calls, m.Call)
-		}
-	}
-	c.fill(ctx, calls, said)
+	c.fill(ctx, t.calls, t.said)
+	acts := t.acts
 	if p.First > 1 {
 		p.Earlier = fmt.Sprintf("/s/%s?from=%d", session, max(1, int64(p.First)-perSession))
 	}
@@ -150,13 +92,111 @@ func (c *Console) session(x *request) error {
 		p.Left, acts = len(acts)-perGraph, acts[len(acts)-perGraph:]
 		p.Before = fmt.Sprintf("/s/%s?from=%d", session, max(1, int64(acts[0].Records[0].N)-perSession))
 	}
-	if p.Graph = drawGraph(ctx, acts, seen); ctx.Err() != nil {
+	if p.Graph = drawGraph(ctx, acts, t.seen); ctx.Err() != nil {
 		return errLong
 	}
-	if p.Graph != nil && skipped {
+	if p.Graph != nil && t.skipped {
 		p.Graph.Unsearched = p.Graph.Unsearched || slices.ContainsFunc(p.Graph.Edges, func(e edge) bool { return e.Hangs })
 	}
 	return c.show(x, http.StatusOK, "session.html", "Session", p)
+}
+
+// firstOf is the record with which a page of a session begins that has so many: the one that is
+// asked for, or so that it ends with the newest.
+func (x *request) firstOf(head uint64) (uint64, error) {
+	from, err := x.place("from")
+	if err != nil {
+		return 0, err
+	}
+	at, err := x.place("at")
+	switch {
+	case err != nil:
+		return 0, err
+	case at >= 0: // with what stands around it
+		return uint64(max(1, min(at, int64(head))-perSession/2)), nil
+	case from >= 0:
+		return min(max(uint64(from), 1), head), nil
+	case head > perSession:
+		return head - perSession + 1, nil
+	}
+	return 1, nil
+}
+
+// telling is a session's page, as far as the records were read that it tells of.
+type telling struct {
+	*sessionPage
+	log          reader
+	said         answers
+	called       map[uint64]*story.Explained // decisions, by their numbers
+	at           map[uint64]int              // moments, by those of their records
+	calls        []*row
+	acts         []*story.Explained // that can be drawn
+	seen         []story.Sight
+	sought, told int  // bytes
+	skipped      bool // not all that the session saw is among what was seen
+}
+
+// step tells of one more record.
+func (t *telling) step(ctx context.Context, it audit.Item) error {
+	rec, err := audit.ParseRecord(it.Leaf)
+	if err != nil {
+		return err
+	}
+	t.Last = it.N
+	t.said.step(rec)
+	r := audit.ProvenRecord{Item: it, Record: rec}
+	if ctx.Err() != nil {
+		return errLong
+	}
+	if rec.Kind == audit.KindDecision {
+		t.decision(ctx, r)
+	}
+	if of := audit.DecisionOf(rec); t.called[of] != nil && t.at[of] < len(t.Moments) {
+		t.Moments[t.at[of]].ended(r)
+	}
+	if rec.Kind == audit.KindResult {
+		t.result(r)
+		return nil // it is told with its call
+	}
+	t.at[it.N] = len(t.Moments)
+	m := momentOf(r, t.called[it.N])
+	if t.Moments = append(t.Moments, m); m.Call != nil {
+		t.calls = append(t.calls, m.Call)
+	}
+	return nil
+}
+
+func (t *telling) decision(ctx context.Context, r audit.ProvenRecord) {
+	for _, v := range r.Values {
+		t.told += len(v.Bytes)
+	}
+	if t.told > maxTold { // the rest is told by its head alone
+		if line, ok := story.Of(r.Record); ok {
+			t.called[r.N] = &story.Explained{Line: line, Records: []audit.ProvenRecord{r}}
+		}
+		return
+	}
+	d, err := story.Recorded(ctx, t.log, r)
+	if d == nil || err != nil {
+		return
+	}
+	if t.called[r.N] = d; drawable(d) {
+		t.acts = append(t.acts, d)
+	}
+}
+
+// result keeps what a call returned, to look in it for what nothing vouches for.
+func (t *telling) result(r audit.ProvenRecord) {
+	b, kept := r.Value("result")
+	if t.sought += len(b); t.sought > story.MaxSought {
+		t.skipped = true
+	} else if kept {
+		tool := ""
+		if d := t.called[audit.DecisionOf(r.Record)]; d != nil {
+			tool = d.Tool
+		}
+		t.seen = append(t.seen, story.Sight{Number: story.EvidenceOf(r.Record), N: r.N, Tool: tool, Bytes: b})
+	}
 }
 
 // drawable reports what the graph shows: acts, and whatever was refused.
@@ -289,124 +329,165 @@ const (
 	rowH, headH, gap, padding = 24, 30, 14, 10
 )
 
+// drawing is a graph that is being laid out.
+type drawing struct {
+	graph
+	left map[uint32]int       // boxes by the evidence that they are of
+	ends map[[2]int][]lineEnd // by act and row
+	lost []lostValue
+}
+
+// lineEnd is where a line begins: a row of what was seen.
+type lineEnd struct {
+	evidence uint32
+	row      int
+	class    string
+}
+
+// lostValue is a value of an act that nothing vouches for, in which row it stands.
+type lostValue struct {
+	*story.Wanted
+	at      [2]int
+	session string
+}
+
 // drawGraph lays the picture out.
 func drawGraph(ctx context.Context, acts []*story.Explained, seen []story.Sight) *graph {
 	if len(acts) == 0 {
 		return nil
 	}
-	g := &graph{Width: rightX + rightW + padding}
-	type end struct {
-		evidence uint32
-		row      int
-		class    string
-	}
-	left := map[uint32]int{}
-	ends := map[[2]int][]end{} // by act and row
-	source := func(session string, number uint32, tool, place, link, class string) end {
-		i, known := left[number]
-		if !known {
-			i, left[number] = len(g.Left), len(g.Left)
-			title := tool
-			if _, name, cut := strings.Cut(tool, "/"); cut {
-				title = name
-			}
-			switch tool {
-			case "user":
-				title = "what was typed"
-			case "approval":
-				title = "a person's answer"
-			}
-			g.Left = append(g.Left, box{X: padding, W: leftW, Title: short(title, 32), Sub: fmt.Sprintf("ev%d", number), Class: "seen", Link: fmt.Sprintf("/e/%s/%d", session, number), number: number})
-		}
-		b := &g.Left[i]
-		at := slices.IndexFunc(b.Rows, func(r boxRow) bool { return r.place == place })
-		if at < 0 && len(b.Rows) >= perBox {
-			place, link = "more places", b.Link
-			at = slices.IndexFunc(b.Rows, func(r boxRow) bool { return r.place == place })
-		}
-		if at < 0 {
-			at = len(b.Rows)
-			b.Rows = append(b.Rows, boxRow{Text: tail(place, 38), Full: short(place, 300), Link: link, Class: class, place: place})
-		}
-		return end{number, at, class}
-	}
-	var hanging [][2]int
-	type lost struct {
-		*story.Wanted
-		at      [2]int
-		session string
-	}
-	var strangers []lost
+	g := &drawing{graph: graph{Width: rightX + rightW + padding}, left: map[uint32]int{}, ends: map[[2]int][]lineEnd{}}
 	for i, d := range acts {
-		w, _ := word(&d.Line, false)
-		b := box{X: rightX, W: rightW, Title: short(d.Tool, 36), Sub: w, Class: w, Link: "/d/" + d.ID}
-		session := d.Records[0].Record.Session
-		values, more := arguments(ctx, d, perBox)
-		for _, a := range values {
-			if a.Pointer == "" {
-				continue
-			}
-			r := boxRow{Text: tail(a.Pointer, 14), Value: short(string(a.Value), 26), Full: short(a.Pointer, 300) + " " + short(string(a.Value), 300), Link: b.Link, Class: "ok"}
-			at := [2]int{i, len(b.Rows)}
-			if a.trace >= 0 {
-				for k, e := range d.Record.Traces[a.trace].Evidence[:min(len(a.From), perValue)] {
-					place := cmp.Or(e.Inner, e.Pointer, "the whole")
-					if e.Tool == "user" {
-						place = fmt.Sprintf("bytes %d to %d", e.Start, e.End)
-					}
-					ends[at] = append(ends[at], source(session, e.Evidence, e.Tool, place, a.From[k].Link, "ok"))
-				}
-			}
-			if len(a.From) > 0 {
-				r.Link = a.From[0].Link
-			} else if a.Missing == "" {
-				r.Rests = rests(a.Rule)
-			}
-			if a.Missing != "" {
-				r.Class = "refused"
-				for i := range ends[at] { // it stands there, and that was not enough
-					ends[at][i].class = "stranger"
-				}
-				if len(ends[at]) == 0 {
-					strangers = append(strangers, lost{story.Wants(a.Value, d.Records[0].N), at, session})
-				}
-			}
-			b.Rows = append(b.Rows, r)
-		}
-		if more > 0 {
-			b.Rows = append(b.Rows, boxRow{Text: fmt.Sprintf("and %d more", more), Full: fmt.Sprintf("%d more values", more), Link: b.Link, Class: "ok"})
-		}
-		g.Right = append(g.Right, b)
+		g.act(ctx, i, d)
 	}
+	hanging := g.search(ctx, seen)
+	slices.SortFunc(g.Left, func(a, b box) int { return cmp.Compare(a.number, b.number) })
+	for i := range g.Left {
+		g.left[g.Left[i].number] = i
+	}
+	g.Height = max(stack(g.Left), stack(g.Right)) + padding
+	words := g.lines()
+	for _, at := range hanging {
+		r := &g.Right[at[0]].Rows[at[1]]
+		x, y := rightX-150, r.Y+rowH/2+6 // what the next value rests on stands below it
+		g.Edges = append(g.Edges, edge{Class: "hangs", Hangs: true, X: x, Y: y, Path: fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x, y, x+60, y, rightX-70, r.Y+rowH/2, rightX, r.Y+rowH/2)})
+		words = append(words, g.Right[at[0]].Title+" "+r.Full+", which was refused, came from nothing")
+	}
+	g.Words = strings.Join(words, ". ")
+	return &g.graph
+}
+
+// act adds what was done, each value in a row with the places that it came from.
+func (g *drawing) act(ctx context.Context, i int, d *story.Explained) {
+	w, _ := word(&d.Line, false)
+	b := box{X: rightX, W: rightW, Title: short(d.Tool, 36), Sub: w, Class: w, Link: "/d/" + d.ID}
+	session := d.Records[0].Record.Session
+	values, more := arguments(ctx, d, perBox)
+	for _, a := range values {
+		if a.Pointer == "" {
+			continue
+		}
+		r := boxRow{Text: tail(a.Pointer, 14), Value: short(string(a.Value), 26), Full: short(a.Pointer, 300) + " " + short(string(a.Value), 300), Link: b.Link, Class: "ok"}
+		at := [2]int{i, len(b.Rows)}
+		g.came(at, session, d, &a)
+		switch {
+		case len(a.From) > 0:
+			r.Link = a.From[0].Link
+		case a.Missing == "":
+			r.Rests = rests(a.Rule)
+		}
+		if a.Missing != "" {
+			r.Class = "refused"
+			if len(g.ends[at]) == 0 {
+				g.lost = append(g.lost, lostValue{story.Wants(a.Value, d.Records[0].N), at, session})
+			}
+		}
+		b.Rows = append(b.Rows, r)
+	}
+	if more > 0 {
+		b.Rows = append(b.Rows, boxRow{Text: fmt.Sprintf("and %d more", more), Full: fmt.Sprintf("%d more values", more), Link: b.Link, Class: "ok"})
+	}
+	g.Right = append(g.Right, b)
+}
+
+// came has lines begin where a value came from.
+func (g *drawing) came(at [2]int, session string, d *story.Explained, a *argument) {
+	if a.trace < 0 {
+		return
+	}
+	for k, e := range d.Record.Traces[a.trace].Evidence[:min(len(a.From), perValue)] {
+		place := cmp.Or(e.Inner, e.Pointer, "the whole")
+		if e.Tool == "user" {
+			place = fmt.Sprintf("bytes %d to %d", e.Start, e.End)
+		}
+		g.from(at, session, e.Evidence, e.Tool, place, a.From[k].Link, "ok")
+		if a.Missing != "" { // it stands there, and that was not enough
+			g.ends[at][k].class = "stranger"
+		}
+	}
+}
+
+// from has a line begin at a place in what was seen, which gets its box and row.
+func (g *drawing) from(to [2]int, session string, number uint32, tool, place, link, class string) {
+	i, known := g.left[number]
+	if !known {
+		i, g.left[number] = len(g.Left), len(g.Left)
+		title := tool
+		if _, name, cut := strings.Cut(tool, "/"); cut {
+			title = name
+		}
+		switch tool {
+		case "user":
+			title = "what was typed"
+		case "approval":
+			title = "a person's answer"
+		}
+		g.Left = append(g.Left, box{X: padding, W: leftW, Title: short(title, 32), Sub: fmt.Sprintf("ev%d", number), Class: "seen", Link: fmt.Sprintf("/e/%s/%d", session, number), number: number})
+	}
+	b := &g.Left[i]
+	row := func() int { return slices.IndexFunc(b.Rows, func(r boxRow) bool { return r.place == place }) }
+	at := row()
+	if at < 0 && len(b.Rows) >= perBox {
+		place, link = "more places", b.Link
+		at = row()
+	}
+	if at < 0 {
+		at = len(b.Rows)
+		b.Rows = append(b.Rows, boxRow{Text: tail(place, 38), Full: short(place, 300), Link: link, Class: class, place: place})
+	}
+	g.ends[to] = append(g.ends[to], lineEnd{number, at, class})
+}
+
+// search looks in what was seen for what nothing vouches for, and returns what is not there either.
+func (g *drawing) search(ctx context.Context, seen []story.Sight) (hanging [][2]int) {
 	var all []*story.Wanted
-	for _, l := range strangers {
+	for _, l := range g.lost {
 		all = append(all, l.Wanted)
 	}
 	room := story.MaxSearch
 	g.Unsearched = !story.Sought(ctx, all, seen, &room)
-	for _, l := range strangers {
+	for _, l := range g.lost {
 		if l.In == nil {
 			hanging = append(hanging, l.at)
 			continue
 		}
 		link := pieceAt(l.session, l.In.Number, l.Place, l.Words)
 		g.Right[l.at[0]].Rows[l.at[1]].Link = link
-		ends[l.at] = append(ends[l.at], source(l.session, l.In.Number, l.In.Tool, l.Place, link, "stranger"))
+		g.from(l.at, l.session, l.In.Number, l.In.Tool, l.Place, link, "stranger")
 	}
-	slices.SortFunc(g.Left, func(a, b box) int { return cmp.Compare(a.number, b.number) })
-	for i := range g.Left {
-		left[g.Left[i].number] = i
-	}
-	g.Height = max(stack(g.Left), stack(g.Right)) + padding
-	var words []string
+	return hanging
+}
+
+// lines draws a line to each row of what was done, and says the same in words.
+func (g *drawing) lines() (words []string) {
 	for i := range g.Right {
 		for j := range g.Right[i].Rows {
 			r := &g.Right[i].Rows[j]
 			if r.Rests != "" {
 				words = append(words, g.Right[i].Title+" "+r.Full+" rests on no evidence: "+r.Rests)
 			}
-			for _, e := range ends[[2]int{i, j}] {
-				from := g.Left[left[e.evidence]]
+			for _, e := range g.ends[[2]int{i, j}] {
+				from := g.Left[g.left[e.evidence]]
 				x1, y1, x2, y2 := from.X+from.W, from.Rows[e.row].Y+rowH/2, rightX, r.Y+rowH/2
 				g.Edges = append(g.Edges, edge{Class: e.class, Path: fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1+110, y1, x2-110, y2, x2, y2)})
 				verb := " came from "
@@ -417,14 +498,7 @@ func drawGraph(ctx context.Context, acts []*story.Explained, seen []story.Sight)
 			}
 		}
 	}
-	for _, at := range hanging {
-		r := &g.Right[at[0]].Rows[at[1]]
-		x, y := rightX-150, r.Y+rowH/2+6 // what the next value rests on stands below it
-		g.Edges = append(g.Edges, edge{Class: "hangs", Hangs: true, X: x, Y: y, Path: fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x, y, x+60, y, rightX-70, r.Y+rowH/2, rightX, r.Y+rowH/2)})
-		words = append(words, g.Right[at[0]].Title+" "+r.Full+", which was refused, came from nothing")
-	}
-	g.Words = strings.Join(words, ". ")
-	return g
+	return words
 }
 
 // stack puts boxes below each other, and returns where the last ends.
