@@ -465,10 +465,9 @@ func (q *Queue) Answer(id string, a Answer) (kept []policy.Grown, err error) {
 	q.now++
 	e.over = q.now
 	q.mu.Unlock()
-	var lost *NotKeptError
 	if keep != nil && err == nil {
 		e.kept = keep.Lines
-	} else if !errors.As(err, &lost) {
+	} else if _, lost := errors.AsType[*NotKeptError](err); !lost {
 		e.err = err
 	}
 	close(e.done)
@@ -485,26 +484,26 @@ func (q *Queue) Allowed(session, asks string) bool {
 // told reports whether who made the call of a question was told that it waits before that was
 // answered, and whether the policy had changed by then.
 func (q *Queue) told(id string) (told, changed bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, e := range q.ended {
-		if e.ID == id {
-			return e.told, e.moved
-		}
-	}
-	return false, false
+	e, _ := q.lately(id)
+	return e.told, e.moved
 }
 
 // Said returns who answered a question lately, and what.
 func (q *Queue) Said(id string) (Answer, bool) {
+	e, ok := q.lately(id)
+	return e.answer, ok
+}
+
+// lately is a question as it is that was answered lately.
+func (q *Queue) lately(id string) (entry, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, e := range q.ended {
 		if e.ID == id {
-			return e.answer, true
+			return *e, true
 		}
 	}
-	return Answer{}, false
+	return entry{}, false
 }
 
 // Open returns the open questions in the order in which they were asked, and a

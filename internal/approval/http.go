@@ -57,72 +57,65 @@ const Unheard = "Writ-Unheard"
 // answer, and who may not answer does not count as watching, and is told so (Unheard).
 func Handler(q *Queue, who func(*http.Request) (by string, label writ.Label, err error)) http.Handler {
 	m := http.NewServeMux()
-	m.HandleFunc("GET /approvals", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		send := func(qs []Question) error {
-			out := make([]Shown, len(qs))
-			for i := range qs {
-				out[i] = qs[i].Show()
-			}
-			b, err := json.Marshal(out)
-			if err == nil {
-				_, err = w.Write(append(b, '\n'))
-			}
-			http.NewResponseController(w).Flush()
-			return err
-		}
-		watches := r.URL.Query().Has("watch")
-		if watches {
-			if _, _, err := who(r); err != nil {
-				w.Header().Set(Unheard, err.Error())
-			} else {
-				defer q.There()() // before he is shown the first list
-			}
-		}
-		qs, change := q.Open()
-		if send(qs) != nil || !watches {
-			return
-		}
-		for {
-			select {
-			case <-r.Context().Done():
-				return
-			case <-change:
-			case <-time.After(10 * time.Second): // what expired, and a watcher that went away
-			}
-			if qs, change = q.Open(); send(qs) != nil {
-				return
-			}
-		}
-	})
-	m.HandleFunc("GET /approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
-		a, ok := q.Said(strings.ToLower(r.PathValue("id")))
-		w.Header().Set("Content-Type", "application/json")
-		if !ok {
-			w.WriteHeader(http.StatusNotFound)
-		}
-		json.NewEncoder(w).Encode(Reply{Yes: a.Yes, By: a.By})
-	})
-	reply := func(w http.ResponseWriter, status int, reply Reply) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		json.NewEncoder(w).Encode(reply)
+	m.HandleFunc("GET /approvals", func(w http.ResponseWriter, r *http.Request) { q.list(w, r, who) })
+	one := func(method string, answer func(w http.ResponseWriter, r *http.Request) (status int, said Reply)) {
+		m.HandleFunc(method+" /approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
+			status, said := answer(w, r)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			json.NewEncoder(w).Encode(said)
+		})
 	}
-	m.HandleFunc("POST /approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
+	one("GET", func(_ http.ResponseWriter, r *http.Request) (int, Reply) {
+		a, ok := q.Said(strings.ToLower(r.PathValue("id")))
+		return map[bool]int{true: http.StatusOK, false: http.StatusNotFound}[ok], Reply{Yes: a.Yes, By: a.By}
+	})
+	one("POST", func(w http.ResponseWriter, r *http.Request) (int, Reply) {
 		a, ok := said(http.MaxBytesReader(w, r.Body, maxBody))
 		if !ok {
-			reply(w, http.StatusBadRequest, Reply{Error: `the body is {"yes":true}, {"yes":false} or {"yes":true,"keep":"source"}, with what the question offers`})
-			return
+			return http.StatusBadRequest, Reply{Error: `the body is {"yes":true}, {"yes":false} or {"yes":true,"keep":"source"}, with what the question offers`}
 		}
 		var err error
 		if a.By, a.Label, err = who(r); err != nil {
-			reply(w, http.StatusForbidden, Reply{Error: err.Error()})
-			return
+			return http.StatusForbidden, Reply{Error: err.Error()}
 		}
-		status, said := q.Reply(r.PathValue("id"), a)
-		reply(w, status, said)
+		return q.Reply(r.PathValue("id"), a)
 	})
 	return m
+}
+
+// list sends the open questions, and on and on to who watches.
+func (q *Queue) list(w http.ResponseWriter, r *http.Request, who func(*http.Request) (string, writ.Label, error)) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	watches := r.URL.Query().Has("watch")
+	if watches {
+		if _, _, err := who(r); err != nil {
+			w.Header().Set(Unheard, err.Error())
+		} else {
+			defer q.There()() // before he is shown the first list
+		}
+	}
+	for {
+		qs, change := q.Open()
+		out := make([]Shown, len(qs))
+		for i := range qs {
+			out[i] = qs[i].Show()
+		}
+		b, err := json.Marshal(out)
+		if err == nil {
+			_, err = w.Write(append(b, '\n'))
+		}
+		http.NewResponseController(w).Flush()
+		if err != nil || !watches {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-change:
+		case <-time.After(10 * time.Second): // what expired, and a watcher that went away
+		}
+	}
 }
 
 // Reply is Answer for a surface that tells a person what became of it: what Handler would
@@ -131,11 +124,11 @@ func (q *Queue) Reply(id string, a Answer) (status int, said Reply) {
 	id = strings.ToLower(id)
 	kept, err := q.Answer(id, a)
 	told, changed := q.told(id)
-	var lost *NotKeptError
+	_, lost := errors.AsType[*NotKeptError](err)
 	switch {
 	case err == nil:
 		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: told, Changed: changed, Lines: kept}
-	case errors.As(err, &lost):
+	case lost:
 		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: told, Changed: changed, Error: err.Error()}
 	case errors.Is(err, ErrAnswered):
 		first, _ := q.Said(id)
@@ -144,8 +137,7 @@ func (q *Queue) Reply(id string, a Answer) (status int, said Reply) {
 		return http.StatusConflict, Reply{Error: err.Error()}
 	case errors.Is(err, ErrUnknown):
 		return http.StatusNotFound, Reply{Error: err.Error()}
-	}
-	if errors.Is(err, ErrOver) {
+	case errors.Is(err, ErrOver):
 		return http.StatusGone, Reply{Error: ErrOver.Error()}
 	}
 	return http.StatusInternalServerError, Reply{Error: "the answer could not be put on record, and counts for nothing"}

@@ -217,34 +217,8 @@ func (q *Shown) Print(w io.Writer, columns int) {
 			at = "the call as a whole"
 		}
 		theirs("  ", strings.TrimRight(at+"  "+text.OneLine(v.Value, 400), " "))
-		if i >= maxFull {
-			continue // of so many what each is, in the arguments too; the rest in the JSON
-		}
-		for _, s := range v.Seen {
-			place := s.Tool
-			if s.Pointer != "" {
-				place += " " + text.Name(cmp.Or(s.Inner, s.Pointer), 200)
-			}
-			if s.Inner != "" {
-				place += " in its text"
-			}
-			theirs("      seen in ", text.OneLine(place, 400)+", "+s.Who())
-		}
-		if len(v.Seen) == 0 && v.Value != "" {
-			theirs("      ", q.Unheld(v))
-		}
-		if v.Inside != nil {
-			theirs("      "+v.Inside.Stands()+" ", text.OneLine(v.Inside.Text(), 400)+", "+v.Inside.Whose())
-		}
-		for _, b := range v.Beside {
-			theirs("      its record has ", text.Name(b.Name, 100)+" "+strconv.Quote(b.Value)+", "+b.Who)
-		}
-		if v.Follows {
-			continue // what it follows from says why
-		}
-		theirs("      asked because ", v.Because())
-		if v.Reason == string(writ.PolicyRepeated) {
-			theirs("      what was done: ", "writ audit show "+text.OneLine(q.Session, 40)+" lists it; where no answer came of it, writ audit settle takes what you find")
+		if i < maxFull { // of more what each is, in the arguments too; the rest in the JSON
+			q.printSeen(v, theirs)
 		}
 	}
 	left := func(until time.Time) string {
@@ -255,6 +229,36 @@ func (q *Shown) Print(w io.Writer, columns int) {
 		held = "held " + left(q.Held)
 	}
 	fmt.Fprintf(w, "  the call is %s\n  an answer counts %s\n", held, left(q.Until))
+}
+
+// printSeen says of a value where it was seen, and why it is asked about.
+func (q *Shown) printSeen(v ShownValue, theirs func(label, words string)) {
+	for _, s := range v.Seen {
+		place := s.Tool
+		if s.Pointer != "" {
+			place += " " + text.Name(cmp.Or(s.Inner, s.Pointer), 200)
+		}
+		if s.Inner != "" {
+			place += " in its text"
+		}
+		theirs("      seen in ", text.OneLine(place, 400)+", "+s.Who())
+	}
+	if len(v.Seen) == 0 && v.Value != "" {
+		theirs("      ", q.Unheld(v))
+	}
+	if v.Inside != nil {
+		theirs("      "+v.Inside.Stands()+" ", text.OneLine(v.Inside.Text(), 400)+", "+v.Inside.Whose())
+	}
+	for _, b := range v.Beside {
+		theirs("      its record has ", text.Name(b.Name, 100)+" "+strconv.Quote(b.Value)+", "+b.Who)
+	}
+	if v.Follows {
+		return // what it follows from says why
+	}
+	theirs("      asked because ", v.Because())
+	if v.Reason == string(writ.PolicyRepeated) {
+		theirs("      what was done: ", "writ audit show "+text.OneLine(q.Session, 40)+" lists it; where no answer came of it, writ audit settle takes what you find")
+	}
 }
 
 // canWrite and canHave begin what only a person knows of a field: who can write what
