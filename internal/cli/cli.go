@@ -118,8 +118,8 @@ func Run(ctx context.Context, root *cobra.Command, hint func(ran *cobra.Command,
 		word, _ := strconv.Unquote(quoted)
 		err = Unknown(ran, word)
 	}
-	var e *Exit
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*Exit](err)
+	if !ok {
 		e = &Exit{ExitUsage, err, root.Name() + " --help"}
 	}
 	if e.Hint != "" && hint != nil {

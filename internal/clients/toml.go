@@ -192,8 +192,7 @@ func meaningTOML(b []byte) (all map[string]any, err error) {
 		return nil, &Error{Why: "the file is larger than 256 KiB"}
 	}
 	if err := toml.Unmarshal(b, &all); err != nil {
-		var d *toml.DecodeError
-		if errors.As(err, &d) {
+		if d, ok := errors.AsType[*toml.DecodeError](err); ok {
 			row, _ := d.Position()
 			return nil, &Error{Line: row, Why: "not TOML, or a name stands twice"}
 		}

@@ -95,11 +95,11 @@ func (s *Store) Login(ctx context.Context, server, at string, o Options) error {
 
 // told is an error of the SDK in words of ours: its own may hold what the server sent.
 func told(ctx context.Context, err error) error {
-	var away errAway
+	away, ok := errors.AsType[errAway](err)
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("nobody signed in in time")
-	case errors.As(err, &away):
+	case ok:
 		return away
 	case strings.HasPrefix(err.Error(), "no configured client registration"):
 		return errors.New("the authorization server registers no clients by itself; it has to give you a client id")

@@ -97,9 +97,8 @@ func (s *Source) renewed(ctx context.Context) (*grant, error) {
 		return nil, errors.New("the login has ended")
 	}
 	t, err := g.config().TokenSource(context.WithValue(ctx, oauth2.HTTPClient, s.client), &oauth2.Token{RefreshToken: g.Refresh}).Token()
-	var answered *oauth2.RetrieveError
-	switch {
-	case errors.As(err, &answered) && answered.Response.StatusCode/100 == 4:
+	switch answered, ok := errors.AsType[*oauth2.RetrieveError](err); {
+	case ok && answered.Response.StatusCode/100 == 4:
 		return nil, errors.New("the login was not renewed: the authorization server refused")
 	case err != nil:
 		return nil, errors.New("the login was not renewed: the authorization server cannot be reached")

@@ -246,8 +246,7 @@ func (p *pipe[T]) post(body []byte, all int) (refused int, again bool, err error
 	req.Header = p.header
 	resp, err := p.client.Do(req)
 	if err != nil {
-		var ue *url.Error
-		if errors.As(err, &ue) {
+		if ue, ok := errors.AsType[*url.Error](err); ok {
 			err = ue.Err // without the address, which the operator knows
 		}
 		return all, true, err

@@ -191,8 +191,7 @@ func Key(dir string) (note.Signer, note.Verifier, error) {
 }
 
 func unread(err error) error {
-	var e *private.Error
-	if errors.As(err, &e) {
+	if _, ok := errors.AsType[*private.Error](err); ok {
 		return err
 	}
 	return errors.New("the log's key cannot be read")
