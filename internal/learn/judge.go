@@ -114,57 +114,68 @@ func (r *rules) again(s *Session, at *standing, tell seen) (n Count, session *ga
 	if r.recorded {
 		caps = provenance.NoCaps
 	}
-	session = gate.NewSession(s.ID, s.Key, caps)
-	made, acts := map[int]*gate.Decision{}, map[int]*gate.Decision{}
+	j := judging{rules: r, Session: gate.NewSession(s.ID, s.Key, caps), at: at, tell: tell, made: map[int]*gate.Decision{}, acts: map[int]*gate.Decision{}}
 	for i, step := range s.Steps {
 		switch {
 		case step.Turn != nil && step.Turn.Full && r.recorded:
-			session.Commit(session.NoRoom(session.Next()))
+			j.Commit(j.NoRoom(j.Next()))
 		case step.Turn != nil:
-			session.Commit(session.Turn(session.Next(), step.Turn.Text, step.Turn.At))
+			j.Commit(j.Turn(j.Next(), step.Turn.Text, step.Turn.At))
 		case step.Lapse:
-			session.Lapse()
-		case step.Reopen:
-			if r.recorded {
-				session.Reopen()
-			}
-		case step.Call != nil:
-			if step.Call.Again && !r.recorded {
-				continue // it counts as it was made last
-			}
-			in := step.Call.Input
-			in.Policy, in.Catalogue, in.Session, in.Asked, in.Shadow = r.policy, r.catalogue(step.Call.Definitions), session, gate.NotAsked, in.Shadow && r.recorded
-			d := decide(in)
-			n.add(&d)
-			if tell != nil {
-				tell(i, &in, &d)
-			}
-			if ask := d.Ask(); ask != nil && step.Call.Made {
-				session.Commit(session.Approve(session.Next(), gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: true, By: "a replay", Label: writ.User, At: in.Time}))
-				d = decide(in)
-			}
-			session.Decided(&d)
-			if d.Allowed() && step.Call.Made {
-				if made[i], acts[i] = &d, &d; at != nil {
-					at.take(&d)
-				}
-			}
-		case step.Settled != nil:
-			if d := acts[step.Settled.Of]; d != nil {
-				session.Settle(d, step.Settled.Happened)
-			}
+			j.Lapse()
+		case step.Reopen && r.recorded:
+			j.Reopen()
+		case step.Call != nil && (r.recorded || !step.Call.Again): // else it counts as it was made last
+			j.call(i, step.Call)
+		case step.Settled != nil && j.acts[step.Settled.Of] != nil:
+			j.Settle(j.acts[step.Settled.Of], step.Settled.Happened)
 		case step.Result != nil:
-			if d := made[step.Result.Of]; d != nil {
-				delete(made, step.Result.Of)
-				answered := step.Result.Gate
-				if answered.Evidence = session.Next(); at != nil {
-					answered.Places, answered.Through, answered.Own = at.places, at.n, 0
-				}
-				session.Commit(session.Observe(d, answered))
-			}
+			j.result(step.Result)
 		}
 	}
-	return n, session
+	return j.n, j.Session
+}
+
+// judging is a session as far as it was judged again.
+type judging struct {
+	*rules
+	*gate.Session
+	at         *standing
+	tell       seen
+	made, acts map[int]*gate.Decision // by the steps of their calls; made are those without an answer
+	n          Count
+}
+
+func (j *judging) call(i int, c *Call) {
+	in := c.Input
+	in.Policy, in.Catalogue, in.Session, in.Asked, in.Shadow = j.policy, j.catalogue(c.Definitions), j.Session, gate.NotAsked, in.Shadow && j.recorded
+	d := decide(in)
+	if j.n.add(&d); j.tell != nil {
+		j.tell(i, &in, &d)
+	}
+	if ask := d.Ask(); ask != nil && c.Made {
+		j.Commit(j.Approve(j.Next(), gate.Approval{Act: ask.Act, Covers: ask.Covers(), Yes: true, By: "a replay", Label: writ.User, At: in.Time}))
+		d = decide(in)
+	}
+	j.Decided(&d)
+	if d.Allowed() && c.Made {
+		if j.made[i], j.acts[i] = &d, &d; j.at != nil {
+			j.at.take(&d)
+		}
+	}
+}
+
+func (j *judging) result(r *Result) {
+	d := j.made[r.Of]
+	if d == nil {
+		return
+	}
+	delete(j.made, r.Of)
+	answered := r.Gate
+	if answered.Evidence = j.Next(); j.at != nil {
+		answered.Places, answered.Through, answered.Own = j.at.places, j.at.n, 0
+	}
+	j.Commit(j.Observe(d, answered))
 }
 
 // of are the sessions that a policy has something to say of, and how many others there

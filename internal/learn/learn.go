@@ -156,37 +156,30 @@ type Edge struct {
 // From learns from sessions what a policy could grow by.
 func From(p *policy.Policy, sessions []*Session) *Report {
 	sessions, elsewhere := of(p, sessions)
-	r := &Report{Sessions: len(sessions), Elsewhere: elsewhere, Fields: []Field{}, Tools: []Tool{}}
+	r := &Report{Sessions: len(sessions), Elsewhere: elsewhere, Fields: []Field{}, Tools: []Tool{}, Redefined: map[string]int{}}
 	now := newRules(p)
 	all := observed{at: map[slot]*given{}, closed: map[string]*Field{}}
-	tools := map[string]*Tool{}
+	tools := map[string]Count{}
 	for _, s := range sessions {
 		t := newTrail()
-		upTo := 0
 		before, _ := now.again(s, nil, func(i int, in *gate.Input, d *gate.Decision) {
-			for ; upTo < i; upTo++ {
-				t.step(s, upTo, p)
-			}
+			t.upTo(s, i, p)
 			name := in.Call.Server + "/" + in.Call.Tool
 			if redefined(s.Steps[i].Call, JudgedOf(d)) {
-				if r.Redefined == nil {
-					r.Redefined = map[string]int{}
-				}
 				r.Redefined[name]++
 			}
 			if !d.Allowed() {
-				if tools[name] == nil {
-					tools[name] = &Tool{Tool: name}
-				}
-				tools[name].add(d)
+				n := tools[name]
+				n.add(d)
+				tools[name] = n
 			}
 			all.call(t, in, d)
 		})
 		r.Before.plus(before)
 	}
 	r.Calls = r.Before.Passed + r.Before.Asked + r.Before.Refused
-	for _, t := range tools {
-		r.Tools = append(r.Tools, *t)
+	for name, n := range tools {
+		r.Tools = append(r.Tools, Tool{name, n})
 	}
 	slices.SortFunc(r.Tools, func(a, b Tool) int {
 		return cmp.Or(cmp.Compare(b.Asked+b.Refused, a.Asked+a.Refused), strings.Compare(a.Tool, b.Tool))
@@ -277,16 +270,12 @@ func (r *Report) given(p *policy.Policy, sessions []*Session) {
 		r.Fields[i].Given = m.is(i)
 	}
 	r.LaterGiven = r.Later
-	var lines []policy.Grown
-	for i := range r.Fields {
-		of := r.Fields[i].GivenLines()
-		if of == nil {
-			of = r.Fields[i].Lines()
+	lines := linesOf(r.Fields, func(f *Field) []policy.Grown {
+		if of := f.GivenLines(); of != nil {
+			return of
 		}
-		for _, g := range of {
-			lines = policy.WithLine(lines, g)
-		}
-	}
+		return f.Lines()
+	})
 	if q, ok := p.With(lines); ok && slices.ContainsFunc(lines, func(g policy.Grown) bool { return g.Writes == policy.WritesServer }) {
 		r.LaterGiven = newRules(q).later(sessions, func(*gate.Session) {})
 	}
@@ -305,17 +294,21 @@ func Try(p *policy.Policy, fields []Field, sessions []*Session) (t Trial) {
 
 // grown is a policy with the lines of some fields.
 func grown(p *policy.Policy, fields []Field) (*rules, bool) {
-	var lines []policy.Grown
-	for i := range fields {
-		for _, g := range fields[i].Lines() {
-			lines = policy.WithLine(lines, g)
-		}
-	}
-	q, ok := p.With(lines)
+	q, ok := p.With(linesOf(fields, (*Field).Lines))
 	if !ok {
 		return nil, false
 	}
 	return newRules(q), true
+}
+
+// linesOf are lines of some fields, each once.
+func linesOf(fields []Field, of func(*Field) []policy.Grown) (lines []policy.Grown) {
+	for i := range fields {
+		for _, g := range of(&fields[i]) {
+			lines = policy.WithLine(lines, g)
+		}
+	}
+	return lines
 }
 
 // settle keeps the fields without which fewer calls pass, the least first out, and of
@@ -369,28 +362,28 @@ func (n *Trial) controls(p *policy.Policy, fields []Field, sessions []*Session) 
 	}
 	for _, s := range sessions {
 		t := newTrail()
-		upTo := 0
 		rules.again(s, nil, func(i int, in *gate.Input, d *gate.Decision) {
-			for ; upTo < i; upTo++ {
-				t.step(s, upTo, p)
-			}
-			if !d.Allowed() || !d.Effect.Gated() {
-				return
-			}
-			for _, leaf := range d.Traces {
-				accepts := sources(rules.policy, fields, slot{in.Call.Server + "/" + in.Call.Tool, leaf.Pointer})
-				if accepts == nil || leaf.Rule != "output" && leaf.Rule != "grown:output" {
-					continue
-				}
-				v := in.Call.Arguments.At(leaf.Pointer)
-				if other, ok := t.invented(v); ok {
-					n.Invented.try(in, leaf.Pointer, other)
-				}
-				if other, ok := t.elsewhere(v, accepts); ok {
-					n.Misplaced.try(in, leaf.Pointer, other)
-				}
+			if t.upTo(s, i, p); d.Allowed() && d.Effect.Gated() {
+				n.control(rules.policy, fields, t, in, d)
 			}
 		})
+	}
+}
+
+// control is controls of one call that passes.
+func (n *Trial) control(p *policy.Policy, fields []Field, t *trail, in *gate.Input, d *gate.Decision) {
+	for _, leaf := range d.Traces {
+		accepts := sources(p, fields, slot{in.Call.Server + "/" + in.Call.Tool, leaf.Pointer})
+		if accepts == nil || leaf.Rule != "output" && leaf.Rule != "grown:output" {
+			continue
+		}
+		v := in.Call.Arguments.At(leaf.Pointer)
+		if other, ok := t.invented(v); ok {
+			n.Invented.try(in, leaf.Pointer, other)
+		}
+		if other, ok := t.elsewhere(v, accepts); ok {
+			n.Misplaced.try(in, leaf.Pointer, other)
+		}
 	}
 }
 
@@ -406,20 +399,27 @@ func sources(p *policy.Policy, fields []Field, a slot) (out []slot) {
 			switch {
 			case e.Tool != a.tool:
 			case f.Collection != "" && f.Collection == rule.Collection:
-				for name, c := range p.Contracts {
-					for _, o := range c.Outputs {
-						if o.Collection == f.Collection {
-							of := Field{Tool: name, Pointer: o.At.Source, InText: o.InText}
-							if o.InText {
-								of.Pointer = o.Pointer.Source
-							}
-							out = append(out, of.slot())
-						}
-					}
-				}
+				out = append(out, placesOf(p, f.Collection)...)
 			case e.Arg == rule.At.Source:
 				out = append(out, f.slot())
 			}
+		}
+	}
+	return out
+}
+
+// placesOf are the fields that contracts give a collection.
+func placesOf(p *policy.Policy, collection string) (out []slot) {
+	for name, c := range p.Contracts {
+		for _, o := range c.Outputs {
+			if o.Collection != collection {
+				continue
+			}
+			of := Field{Tool: name, Pointer: o.At.Source, InText: o.InText}
+			if o.InText {
+				of.Pointer = o.Pointer.Source
+			}
+			out = append(out, of.slot())
 		}
 	}
 	return out
@@ -466,6 +466,9 @@ type observed struct {
 	closed map[string]*Field // by collection
 }
 
+// vouched are the roles of arguments that a field can vouch for.
+var vouched = []string{policy.Target.String(), policy.Selector.String(), policy.Amount.String(), policy.TimeRole.String()}
+
 // call takes in one judged call.
 func (o *observed) call(t *trail, in *gate.Input, d *gate.Decision) {
 	name := in.Call.Server + "/" + in.Call.Tool
@@ -481,18 +484,13 @@ func (o *observed) call(t *trail, in *gate.Input, d *gate.Decision) {
 		}
 	}
 	for _, leaf := range d.Traces {
-		switch leaf.Role {
-		case policy.Target.String(), policy.Selector.String(), policy.Amount.String(), policy.TimeRole.String():
-		default:
+		v, path := in.Call.Arguments.At(leaf.Pointer), pathOf(leaf.Pointer)
+		if !slices.Contains(vouched, leaf.Role) || strings.HasPrefix(leaf.Rule, "user") || trivial(v) || d.Tool.Schema().ListsValues(path) {
 			continue
 		}
-		v, path := in.Call.Arguments.At(leaf.Pointer), pathOf(leaf.Pointer)
 		arg := general(leaf.Pointer)
 		if rule := ruleOf(d.Tool.Contract, leaf.Pointer); rule != nil {
 			arg = rule.At.Source
-		}
-		if strings.HasPrefix(leaf.Rule, "user") || trivial(v) || d.Tool.Schema().ListsValues(path) {
-			continue
 		}
 		at := slot{name, arg}
 		g := o.at[at]
@@ -535,33 +533,17 @@ func (o *observed) fields(p *policy.Policy) (named, unnamed []Field) {
 	by := map[slot]*Field{}
 	for _, at := range slices.SortedFunc(maps.Keys(o.at), compareSlots) {
 		g := o.at[at]
-		left := g.times
-		for len(left) > 0 {
+		for left := g.times; len(left) > 0; {
 			best, of := strongest(left)
 			if best.tool == "" {
 				break
 			}
 			var also []string
-			var rest []occurrence
-			for _, x := range left {
-				if !slices.Contains(x.fields, best) {
-					rest = append(rest, x)
-					continue
-				}
-				for _, other := range x.fields {
-					if s := other.String(); other != best && !slices.Contains(also, s) && len(also) < 3 {
-						also = append(also, s)
-					}
-				}
+			left, also = without(left, best)
+			if by[best] == nil {
+				by[best] = fieldOf(p, best)
 			}
-			left = rest
-			slices.Sort(also)
-			f := by[best]
-			if f == nil {
-				f = fieldOf(p, best)
-				by[best] = f
-			}
-			f.Feeds = append(f.Feeds, Edge{Tool: at.tool, Arg: at.pointer, Role: g.role, Seen: of.n, Of: g.of, Alone: of.alone, Values: len(of.values), Also: also, read: g.read})
+			by[best].Feeds = append(by[best].Feeds, Edge{Tool: at.tool, Arg: at.pointer, Role: g.role, Seen: of.n, Of: g.of, Alone: of.alone, Values: len(of.values), Also: also, read: g.read})
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(by), compareSlots) {
@@ -587,6 +569,24 @@ func (o *observed) fields(p *policy.Policy) (named, unnamed []Field) {
 	slices.SortStableFunc(named, most)
 	slices.SortStableFunc(unnamed, most)
 	return named[:min(len(named), maxFields)], unnamed[:min(len(unnamed), maxFields)]
+}
+
+// without are the values that did not stand in a field, and other fields that the others stood in,
+// at most three.
+func without(times []occurrence, field slot) (rest []occurrence, also []string) {
+	for _, x := range times {
+		if !slices.Contains(x.fields, field) {
+			rest = append(rest, x)
+			continue
+		}
+		for _, other := range x.fields {
+			if s := other.String(); other != field && !slices.Contains(also, s) && len(also) < 3 {
+				also = append(also, s)
+			}
+		}
+	}
+	slices.Sort(also)
+	return rest, also
 }
 
 // slot is where the trail keeps the field.

@@ -35,6 +35,7 @@ type trail struct {
 	order  []string // their keys, as they came
 	said   map[string]bool
 	calls  map[int]*Call
+	next   int // the step to go on at
 }
 
 // stood is one value and the fields that held it.
@@ -45,6 +46,13 @@ type stood struct {
 
 func newTrail() *trail {
 	return &trail{values: map[string]*stood{}, said: map[string]bool{}, calls: map[int]*Call{}}
+}
+
+// upTo takes in the events of a session before one.
+func (t *trail) upTo(s *Session, i int, p *policy.Policy) {
+	for ; t.next < i; t.next++ {
+		t.step(s, t.next, p)
+	}
 }
 
 // step takes in one event of a session.
