@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,21 +53,21 @@ func deep(b []byte) int {
 					i++
 				}
 			}
-		case c == '/' && i+1 < len(b) && b[i+1] == '/':
-			n := bytes.IndexByte(b[i:], '\n')
-			if n < 0 {
-				return -1
-			}
-			i += n
-		case c == '/' && i+1 < len(b) && b[i+1] == '*':
-			n := bytes.Index(b[i+2:], []byte("*/"))
-			if n < 0 {
-				return -1
-			}
-			i += n + 3
+		case bytes.HasPrefix(b[i:], []byte("//")):
+			i = behind(b, i, "\n")
+		case bytes.HasPrefix(b[i:], []byte("/*")):
+			i = behind(b, i+2, "*/")
 		}
 	}
 	return -1
+}
+
+// behind is the last place of the first end from a place on, that of the text where there is none.
+func behind(b []byte, from int, end string) int {
+	if i := bytes.Index(b[from:], []byte(end)); i >= 0 {
+		return from + i + len(end) - 1
+	}
+	return len(b)
 }
 
 // members are those of an object, by their names.
@@ -181,24 +182,11 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		s.Left = "its entry has an unknown shape"
 		return s
 	}
-	s.values = map[string]string{}
 	get := func(key string) *hujson.ObjectMember {
 		m, _ := member(text, o, key)
 		return m
 	}
-	for key, m := range members(o) {
-		s.values[key] = string(text[m.Value.StartOffset:m.Value.EndOffset])
-		if env, ok := m.Value.Value.(*hujson.Object); ok && key == "env" {
-			for name, v := range members(env) {
-				path := "env/" + name
-				s.values[path] = string(text[v.Value.StartOffset:v.Value.EndOffset])
-				s.env = append(s.env, hole{at(&v.Value), path})
-			}
-		}
-		if key != "command" && key != "args" && key != "type" {
-			s.masked = append(s.masked, textsBelow(&m.Value)...)
-		}
-	}
+	s.keep(text, o)
 	meaning, _ := meaningJSON(text[s.entry.from:s.entry.to])
 	if meaning["disabled"] == true || meaning["enabled"] == false {
 		s.leave("it is switched off")
@@ -229,25 +217,46 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 	}
 	s.command = at(&command.Value)
 	s.insert = func(args []byte) []byte {
-		before := string(command.Name.BeforeExtra)
-		if strings.TrimLeft(before, " \t\r\n") != "" { // a comment
-			before = before[strings.LastIndexByte(before, '\n')+1:]
-			if strings.TrimLeft(before, " \t") != "" {
-				before = " "
-			} else {
-				before = newline(text) + before
-			}
-		}
-		if before == "" {
-			before = " "
-		}
-		return append([]byte(","+before+`"args": `), args...)
+		return append([]byte(","+setApart(text, command)+`"args": `), args...)
 	}
 	if args := get("args"); args != nil && !l.Vector {
 		s.args, s.cut = at(&args.Value), cutOf(text, o)
 	}
 	s.starts(l, meaning)
 	return s
+}
+
+// keep keeps the values of an entry as they stand, by their paths.
+func (s *Server) keep(text []byte, o *hujson.Object) {
+	s.values = map[string]string{}
+	for key, m := range members(o) {
+		s.values[key] = string(text[m.Value.StartOffset:m.Value.EndOffset])
+		if key != "command" && key != "args" && key != "type" {
+			s.masked = append(s.masked, textsBelow(&m.Value)...)
+		}
+		env, ok := m.Value.Value.(*hujson.Object)
+		if !ok || key != "env" {
+			continue
+		}
+		for name, v := range members(env) {
+			path := "env/" + name
+			s.values[path] = string(text[v.Value.StartOffset:v.Value.EndOffset])
+			s.env = append(s.env, hole{at(&v.Value), path})
+		}
+	}
+}
+
+// setApart is how a member is set apart from the one before it, without its comments.
+func setApart(text []byte, m *hujson.ObjectMember) string {
+	before := string(m.Name.BeforeExtra)
+	if strings.TrimLeft(before, " \t\r\n") != "" { // a comment
+		before = before[strings.LastIndexByte(before, '\n')+1:]
+		if strings.TrimLeft(before, " \t") != "" {
+			return " "
+		}
+		before = newline(text) + before
+	}
+	return cmp.Or(before, " ")
 }
 
 // addresses are the members that clients keep the address of a hosted server in.

@@ -63,16 +63,13 @@ func (l Layout) pairs(b []byte) (order []string, of map[string][]pair, env map[s
 	array := false
 	for p.NextExpression() {
 		e := p.Expression()
+		var path []string
 		switch e.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			table, array = keyOf(e), e.Kind == unstable.ArrayTable
+			path = table
 		case unstable.KeyValue:
-		default:
-			continue
-		}
-		path := table
-		if e.Kind == unstable.KeyValue {
-			path = append(slices.Clone(table), keyOf(e)...)
+			path = slices.Concat(table, keyOf(e))
 		}
 		if len(path) < 2 || path[0] != l.Key || array {
 			continue
@@ -89,13 +86,10 @@ func (l Layout) pairs(b []byte) (order []string, of map[string][]pair, env map[s
 				env[name] = append(env[name], hole{span{t.from, t.to}, "env/" + t.key[1]})
 			}
 		}
-		raw := e.Raw
-		from := int(raw.Offset)
-		value, ok := valueIn(b[from : from+int(raw.Length)])
-		if !ok {
-			continue
+		from, to := int(e.Raw.Offset), int(e.Raw.Offset+e.Raw.Length)
+		if value, ok := valueIn(b[from:to]); ok {
+			of[name] = append(of[name], pair{key: path[2:], whole: from, from: from + value, to: to})
 		}
-		of[name] = append(of[name], pair{key: path[2:], whole: from, from: from + value, to: from + int(raw.Length)})
 	}
 	if err := p.Error(); err != nil {
 		return nil, nil, nil, &Error{Why: "not TOML"}

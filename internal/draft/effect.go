@@ -119,10 +119,11 @@ func does(said string, name []string) bool {
 		if i == 0 && policy.Called(w, "either") && slices.Contains(name, w) || i > 0 && !joins(ws[i-1]) || w == "return" || w == "returns" { // what it found
 			continue
 		}
-		for _, verb := range []string{w, strings.TrimSuffix(w, "s"), strings.TrimSuffix(w, "es"), strings.TrimSuffix(w, "ies") + "y"} {
-			if e := acts(verb); e != 0 && (i > 0 || e != policy.Egress) && (!policy.Called(verb, "noun") || i+1 < len(ws) && slices.Contains(objects, ws[i+1])) {
-				return true
-			}
+		if slices.ContainsFunc([]string{w, strings.TrimSuffix(w, "s"), strings.TrimSuffix(w, "es"), strings.TrimSuffix(w, "ies") + "y"}, func(verb string) bool {
+			e := acts(verb)
+			return e != 0 && (i > 0 || e != policy.Egress) && (!policy.Called(verb, "noun") || i+1 < len(ws) && slices.Contains(objects, ws[i+1]))
+		}) {
+			return true
 		}
 	}
 	return false
