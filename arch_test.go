@@ -495,7 +495,7 @@ var doors = []door{
 	{"internal/gateway/localdoor", "Gateway", "Client", []string{"cmd/writ.through", "cmd/writ.flags.reach"}},
 	{"internal/gateway/localdoor", "Gateway", "Handing", []string{"cmd/writ.flags.reach"}},
 	// What a client itself says is read in one place, on the socket that it made.
-	{"internal/gateway/localdoor", "", "HandedBy", []string{"cmd/writ.files.hookHandler"}},
+	{"internal/gateway/localdoor", "", "HandedBy", []string{"cmd/writ.files.answerHook"}},
 	// A person's answer comes in by one handler of the local door, from a page of the
 	// console, from a client that was registered as his, or from the terminal of who makes the call himself, and
 	// counts by one record. What he keeps from now on comes with it.
@@ -503,7 +503,7 @@ var doors = []door{
 	{"internal/approval", "Queue", "Answer", []string{"internal/approval.Queue.Reply", "internal/gateway.judgedCall.heard", "cmd/writ.files.askHere"}},
 	{"gate", "Session", "Approve", []string{"internal/gateway.sessions.approve", "internal/gateway.Replayer.approval",
 		// The persons of an evaluation and of a replay, who have nothing to execute.
-		"internal/learn.rules.again",
+		"internal/learn.judging.call",
 		"eval/replay.ours.call"}},
 	// INV-6: the single-step host has one call site, in no loop.
 	{"internal/ask", "Door", "Call", []string{"internal/ask.run.act"}},
