@@ -339,7 +339,7 @@ func (q *Queue) enter(of Question, asks string, wait time.Duration, does Effects
 	e, _ := q.find(&of, asks)
 	if e != nil {
 		if !e.taken && e.isOld(of) {
-			of.ID, of.asks, of.Asked, of.Until, of.Held = newID(), asks, e.Asked, e.Until, e.Held
+			of.ID, of.asks, of.Asked, of.Until, of.Held = NewID(), asks, e.Asked, e.Until, e.Held
 			e.Question, e.Effects = of, does
 			e.anew++
 			q.changed()
@@ -350,7 +350,7 @@ func (q *Queue) enter(of Question, asks string, wait time.Duration, does Effects
 	if _, room := q.find(&of, asks); !room {
 		return nil, Question{}, false
 	}
-	of.ID, of.asks = newID(), asks
+	of.ID, of.asks = NewID(), asks
 	of.Asked = q.clock()
 	of.Until = of.Asked.Add(Stands)
 	q.now++
@@ -411,8 +411,8 @@ func (q *Queue) Asked(id string) (of Question, asks string) {
 	return Question{}, ""
 }
 
-// newID is unique for as long as it is looked for, and easy to type.
-func newID() string {
+// NewID returns 40 random bits: unique for as long as it is looked for, and easy to type.
+func NewID() string {
 	var b [5]byte
 	rand.Read(b[:])
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
@@ -479,13 +479,6 @@ func (q *Queue) Allowed(session, asks string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.ContainsFunc(q.ended, func(e *entry) bool { return e.Session == session && e.asks == asks && e.answer.Yes })
-}
-
-// told reports whether who made the call of a question was told that it waits before that was
-// answered, and whether the policy had changed by then.
-func (q *Queue) told(id string) (told, changed bool) {
-	e, _ := q.lately(id)
-	return e.told, e.moved
 }
 
 // Said returns who answered a question lately, and what.

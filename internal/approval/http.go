@@ -123,13 +123,13 @@ func (q *Queue) list(w http.ResponseWriter, r *http.Request, who func(*http.Requ
 func (q *Queue) Reply(id string, a Answer) (status int, said Reply) {
 	id = strings.ToLower(id)
 	kept, err := q.Answer(id, a)
-	told, changed := q.told(id)
+	was, _ := q.lately(id)
 	_, lost := errors.AsType[*NotKeptError](err)
 	switch {
 	case err == nil:
-		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: told, Changed: changed, Lines: kept}
+		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: was.told, Changed: was.moved, Lines: kept}
 	case lost:
-		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: told, Changed: changed, Error: err.Error()}
+		return http.StatusOK, Reply{Yes: a.Yes, By: a.By, Told: was.told, Changed: was.moved, Error: err.Error()}
 	case errors.Is(err, ErrAnswered):
 		first, _ := q.Said(id)
 		return http.StatusConflict, Reply{Yes: first.Yes, By: first.By, Error: err.Error()}

@@ -9,10 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Exit codes, after sysexits.h; 1 is an error a server itself reported, 69 a log
@@ -127,4 +131,36 @@ func Run(ctx context.Context, root *cobra.Command, hint func(ran *cobra.Command,
 	}
 	e.Tell(root.ErrOrStderr(), root.Name())
 	return e.Code
+}
+
+// What text makes of a text that others wrote, for a terminal.
+var (
+	Printable = text.Printable
+	OneLine   = text.OneLine
+)
+
+// Number is a number with the word for one or for several: "1 call is", "2 calls are".
+func Number[T int | int64](n T, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", more)
+}
+
+// Terminal reports whether what is written there is read by a person at once.
+func Terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Colour reports whether it is a terminal whose user has not declined colours.
+func Colour(w io.Writer) bool {
+	return Terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// When prints a part of a line that is not always there.
+func When(w io.Writer, ok bool, format string, args ...any) {
+	if ok {
+		fmt.Fprintf(w, format, args...)
+	}
 }

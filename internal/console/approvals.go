@@ -402,7 +402,7 @@ const maxFlashes = 20
 
 // answered leads to the questions again: a page that a form led to could not be gone back to.
 func (c *Console) answered(x *request, f flash) error {
-	f.told = newCode() // another tab of the same login is told nothing by it
+	f.told = approval.NewID() // another tab of the same login is told nothing by it
 	c.mu.Lock()
 	x.login.flashes = append(x.login.flashes[max(0, len(x.login.flashes)+1-maxFlashes):], f)
 	c.mu.Unlock()

@@ -173,7 +173,7 @@ func (c *Console) exported(x *request) error {
 			}
 		}
 		cancel()
-		out.stop()
+		out.at.SetWriteDeadline(time.Now()) // ends a write that is under way
 	}()
 	err = c.o.Export(ctx, out)
 	if err == nil {
@@ -215,9 +215,6 @@ func (s *steady) Write(b []byte) (n int, err error) {
 	}
 	return n, nil
 }
-
-// stop ends a write that is under way. The context is done before.
-func (s *steady) stop() { s.at.SetWriteDeadline(time.Now()) }
 
 // status is what writ status says.
 func (c *Console) status(x *request) error {

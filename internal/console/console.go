@@ -428,6 +428,12 @@ func (x *request) download(name, kind string) {
 	x.w.Header().Set("Content-Disposition", "attachment; filename="+url.PathEscape(name))
 }
 
+func (x *request) file(name, kind string, b []byte) error {
+	x.download(name, kind)
+	x.w.Write(b)
+	return nil
+}
+
 // given are names and values as a query, without those that are empty.
 func given(pairs ...string) string {
 	q := url.Values{}

@@ -93,7 +93,9 @@ func (c *Console) decision(x *request) error {
 		_, of, _ := strings.Cut(brief.Explanation[0], ": ")
 		brief.Explanation = []string{came[story.Word(d.Status, d.Reason)] + of}
 	}
-	p.Lines = printedLines(func(b *strings.Builder) { brief.Print(b) })[skip:]
+	var printed strings.Builder
+	brief.Print(&printed)
+	p.Lines = strings.Split(strings.TrimRight(printed.String(), "\n"), "\n")[skip:]
 	sent := len(d.Records) > 1
 	if n := len(p.Lines); n > maxLines {
 		p.Lines = append(p.Lines[:maxLines:maxLines], fmt.Sprintf("… and %d lines more; writ audit show tells them all.", n-maxLines))
@@ -125,7 +127,7 @@ func (c *Console) decision(x *request) error {
 }
 
 // search looks for where values stand that nothing vouches for.
-func (p *decisionPage) search(ctx context.Context, log reader) {
+func (p *decisionPage) search(ctx context.Context, log story.Log) {
 	lost := map[string][]byte{}
 	for _, a := range p.Values {
 		if a.Missing != "" && len(a.From) == 0 && !a.Cut && len(a.Value) > 0 {
@@ -279,9 +281,7 @@ func (c *Console) decisionJSON(x *request) error {
 	if err != nil {
 		return err
 	}
-	x.download(fmt.Sprintf("%s-%d.json", d.Records[0].Record.Session, d.Records[0].N), "application/json")
-	x.w.Write(append(b, '\n'))
-	return nil
+	return x.file(fmt.Sprintf("%s-%d.json", d.Records[0].Record.Session, d.Records[0].N), "application/json", append(b, '\n'))
 }
 
 func (c *Console) proof(x *request) error {
@@ -289,9 +289,7 @@ func (c *Console) proof(x *request) error {
 	if err != nil {
 		return &refusal{http.StatusNotFound, "No proof", err.Error()}
 	}
-	x.download(fmt.Sprintf("%s-%s.proof", x.PathValue("session"), x.PathValue("n")), "text/plain; charset=utf-8")
-	x.w.Write(b)
-	return nil
+	return x.file(fmt.Sprintf("%s-%s.proof", x.PathValue("session"), x.PathValue("n")), "text/plain; charset=utf-8", b)
 }
 
 // recorded are the names of values that can be taken whole. None of them is a key.
@@ -311,9 +309,7 @@ func (c *Console) value(x *request) error {
 	if b == nil {
 		return errNoRecord
 	}
-	x.download(fmt.Sprintf("%s-%d-%s", session, n, name), "application/octet-stream")
-	x.w.Write(b)
-	return nil
+	return x.file(fmt.Sprintf("%s-%d-%s", session, n, name), "application/octet-stream", b)
 }
 
 // evidencePage is one piece of evidence, with the bytes marked that somebody came for.

@@ -354,7 +354,7 @@ func (c *Console) ended(ctx context.Context, l *listing, e ends) error {
 
 // endings are looked for in so many records, and bytes of their values.
 type endings struct {
-	log           reader
+	log           story.Log
 	ends          ends
 	records, room int
 	whole         map[string]bool // sessions that were read to their end, from an older row on
@@ -424,7 +424,7 @@ func (h inHand) Value(_ context.Context, _ string, _ uint64, name string) ([]byt
 // bounded are values of which nobody reads long ones for a row of a list.
 type bounded struct{ story.Values }
 
-type reader = story.Log
+type reader = story.Log // to embed beside a method Log
 
 const maxLacking = 64 << 10
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base32"
 	"encoding/base64"
 	"net/http"
 	"net/url"
@@ -13,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/writ-project/writ/internal/approval"
 )
 
 // The times of a login.
@@ -70,13 +71,6 @@ func secret() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// newCode is short enough to type: 40 random bits.
-func newCode() string {
-	var b [5]byte
-	rand.Read(b[:])
-	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
-}
-
 // Link makes a link that lets one browser in, once, within a minute, and the code that this
 // login's first yes takes. Both are for a person's terminal and for nothing else.
 func (c *Console) Link() (url, code string) {
@@ -88,9 +82,9 @@ func (c *Console) Link() (url, code string) {
 			delete(c.links, k)
 		}
 	}
-	code = newCode()
+	code = approval.NewID()
 	c.links[keyOf(s)] = link{now.Add(linkStands), code}
-	return c.at() + "/login/" + s, code
+	return "http://" + c.o.Host + "/login/" + s, code
 }
 
 // Code makes a code for the first yes of whichever login gives it, once, within five
@@ -98,13 +92,8 @@ func (c *Console) Link() (url, code string) {
 func (c *Console) Code() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.code = code{newCode(), c.o.Clock().Add(codeStands)}
+	c.code = code{approval.NewID(), c.o.Clock().Add(codeStands)}
 	return c.code.text
-}
-
-// at is where the console is.
-func (c *Console) at() string {
-	return "http://" + c.o.Host
 }
 
 // IsPublic reports whether a request names the public host.
@@ -143,12 +132,11 @@ func (c *Console) enter(x *request) error {
 	c.mu.Lock()
 	l, known := c.links[at]
 	delete(c.links, at)
+	c.mu.Unlock()
 	if !known || !now.Before(l.until) {
-		c.mu.Unlock()
 		c.out(x, "That link was used already, or is older than a minute.")
 		return nil
 	}
-	c.mu.Unlock()
 	return c.begin(x, &login{code: l.code}, "/")
 }
 

@@ -44,10 +44,8 @@ type Namespace struct {
 	Mounted bool // in the gateway that serves the console
 }
 
-// Words are those of what is remembered: what a claim is worth, and erasures.
-func memoryWords() []string {
-	return []string{"established", "contested", "reported", "unverified", "replaced", "erased", "erasure"}
-}
+// memoryWords are those of what is remembered: what a claim is worth, and erasures.
+var memoryWords = []string{"established", "contested", "reported", "unverified", "replaced", "erased", "erasure"}
 
 // Claim is one thing that is remembered, or an erasure. What others said in it is theirs.
 type Claim struct {
@@ -154,7 +152,7 @@ func (c *Console) memory(x *request) error {
 	if err != nil {
 		return err
 	}
-	p := &memoryPage{Namespaces: all, Word: x.asked("word"), Asks: strings.TrimSpace(x.asked("q")), AsOf: x.asked("as_of"), Words: memoryWords()}
+	p := &memoryPage{Namespaces: all, Word: x.asked("word"), Asks: strings.TrimSpace(x.asked("q")), AsOf: x.asked("as_of"), Words: memoryWords}
 	for i := range all {
 		if p.In == nil && (x.asked("in") == "" || x.asked("in") == all[i].Name) {
 			p.In = &all[i]
@@ -296,9 +294,7 @@ func (c *Console) receipt(x *request) error {
 	if err != nil {
 		return &refusal{http.StatusNotFound, "No receipt", err.Error()}
 	}
-	x.download(x.PathValue("namespace")+"-"+x.PathValue("id")+".receipt", "text/plain; charset=utf-8")
-	x.w.Write(b)
-	return nil
+	return x.file(x.PathValue("namespace")+"-"+x.PathValue("id")+".receipt", "text/plain; charset=utf-8", b)
 }
 
 // evidenceAt is where evidence is shown that is named s_…/ev4, "" for no such name.

@@ -132,10 +132,3 @@ func upTo(b []byte) (part []byte, cut bool) {
 	}
 	return b[:n], true
 }
-
-// printedLines are those of a printed text.
-func printedLines(print func(*strings.Builder)) []string {
-	var b strings.Builder
-	print(&b)
-	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
-}

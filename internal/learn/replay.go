@@ -38,11 +38,6 @@ func JudgedOf(d *gate.Decision) Judged {
 	return Judged{Refused, r.Reason}
 }
 
-// same leaves out why a person is asked, which is not on record where he was.
-func (j Judged) same(o Judged) bool {
-	return j.Verdict == o.Verdict && (j.Verdict != Refused || j.Reason == o.Reason)
-}
-
 // Replayed is what another policy would have decided on recorded sessions.
 type Replayed struct {
 	Sessions int `json:"sessions"`
@@ -104,8 +99,8 @@ func Replay(p *policy.Policy, sessions []*Session) *Replayed {
 			case !c.Made && d.Allowed():
 				out.Untried++
 			}
-			if now.same(c.Was) {
-				return
+			if now.Verdict == c.Was.Verdict && (now.Verdict != Refused || now.Reason == c.Was.Reason) {
+				return // why a person is asked is not on record where he was
 			}
 			tool := in.Call.Server + "/" + in.Call.Tool
 			if d.Tool == nil && in.Call.Method == policy.CallTool {

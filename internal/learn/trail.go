@@ -51,24 +51,19 @@ func newTrail() *trail {
 // upTo takes in the events of a session before one.
 func (t *trail) upTo(s *Session, i int, p *policy.Policy) {
 	for ; t.next < i; t.next++ {
-		t.step(s, t.next, p)
-	}
-}
-
-// step takes in one event of a session.
-func (t *trail) step(s *Session, i int, p *policy.Policy) {
-	switch step := &s.Steps[i]; {
-	case step.Call != nil && !step.Call.Again && !step.Call.Input.Look: // what Writ read for itself nobody passed on
-		t.calls[i] = step.Call
-		leaves(step.Call.Input.Call.Arguments, func(_ []string, _ string, v strictjson.Value) {
-			if k := keyOf(v); t.values[k] == nil && len(t.said) < maxValues {
-				t.said[k] = true
+		switch step := &s.Steps[t.next]; {
+		case step.Call != nil && !step.Call.Again && !step.Call.Input.Look: // what Writ read for itself nobody passed on
+			t.calls[t.next] = step.Call
+			leaves(step.Call.Input.Call.Arguments, func(_ []string, _ string, v strictjson.Value) {
+				if k := keyOf(v); t.values[k] == nil && len(t.said) < maxValues {
+					t.said[k] = true
+				}
+			})
+		case step.Result != nil:
+			if c := t.calls[step.Result.Of]; c != nil {
+				delete(t.calls, step.Result.Of)
+				t.result(c, &step.Result.Gate, p)
 			}
-		})
-	case step.Result != nil:
-		if c := t.calls[step.Result.Of]; c != nil {
-			delete(t.calls, step.Result.Of)
-			t.result(c, &step.Result.Gate, p)
 		}
 	}
 }

@@ -93,9 +93,9 @@ func Word(status, reason string) string {
 // PrintLine prints it, and escapes what others wrote.
 func (d *Line) PrintLine(w io.Writer) {
 	fmt.Fprintf(w, "%s  %s  %-8s  %s", d.Time.Format(time.RFC3339), d.ID, Word(d.Status, d.Reason), text.OneLine(d.Tool, 80))
-	when(w, d.Reason != "", "  %s", text.OneLine(d.Reason, 60))
-	when(w, d.Shadow, "  (shadow: it passed)")
-	when(w, d.UnderWay, "  (under way)")
+	cli.When(w, d.Reason != "", "  %s", text.OneLine(d.Reason, 60))
+	cli.When(w, d.Shadow, "  (shadow: it passed)")
+	cli.When(w, d.UnderWay, "  (under way)")
 	fmt.Fprintln(w)
 }
 
@@ -249,15 +249,15 @@ func Ended(rec *audit.Record) *Result {
 // Print tells it, and escapes what others wrote.
 func (d *Explained) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s  %s\n", d.ID, d.Time.Format(time.RFC3339Nano))
-	when(w, d.Session != nil, "%s\n", d.Session)
+	cli.When(w, d.Session != nil, "%s\n", d.Session)
 	fmt.Fprintf(w, "%s  %s\n", text.OneLine(d.Tool, 120), strings.Join(d.Effect, ", "))
 	for i, l := range d.Explanation {
 		fmt.Fprintf(w, "  %s\n", text.OneLine(l, 2000))
 		for _, s := range d.Story {
-			when(w, i == 0, "  %s\n", text.OneLine(s, 2000))
+			cli.When(w, i == 0, "  %s\n", text.OneLine(s, 2000))
 		}
 	}
-	when(w, d.Decision == nil, "  %s %s: the details were erased\n", Word(d.Status, d.Reason), d.Reason)
+	cli.When(w, d.Decision == nil, "  %s %s: the details were erased\n", Word(d.Status, d.Reason), d.Reason)
 	switch r := d.Result; {
 	case d.Anyway != "":
 		fmt.Fprintf(w, "  its person let it pass where the client asked: it ended %s, and vouches for nothing\n", text.OneLine(d.Anyway, 20))
@@ -478,11 +478,4 @@ func Unreadable(err error) error {
 		code = cli.ExitData
 	}
 	return cli.Fail(code, "writ audit verify", "the log cannot be read: %w", err)
-}
-
-// when prints a part of a line that is not always there.
-func when(w io.Writer, ok bool, format string, args ...any) {
-	if ok {
-		fmt.Fprintf(w, format, args...)
-	}
 }
