@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -30,6 +31,8 @@ import (
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/memoryserver"
 	"github.com/writ-project/writ/internal/metrics"
+	"github.com/writ-project/writ/internal/otlp"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/policy"
@@ -108,9 +111,9 @@ type files struct {
 	keeps    *memoryserver.Keeper // of the memory, once it is mounted; nil for none
 	terminal *terminal            // of the command whose calls these are, nil for none
 
-	broken   <-chan struct{} // of the log, once it is open
-	store    *sqlite.Store   // once it is open
-	exported *metrics.Family // what became of what a collector was told
+	broken <-chan struct{} // of the log, once it is open
+	store  *sqlite.Store   // once it is open
+	told   *otlp.Exporter  // nil for none
 
 	witnesses *witnesses        // of writ serve, nil for none
 	retainer  *gateway.Retainer // of writ serve, nil where nothing leaves the log by itself
@@ -424,14 +427,14 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		}
 		opts.Inside, opts.Namespace, o.keeps = s, o.memory.Namespace, s.Keeper()
 	}
-	told := o.tells(log)
-	o.exported, opts.OTLP = told.Counted(), told
+	o.told = o.tells(log)
+	opts.OTLP = o.told
 	g, err = gateway.New(opts)
 	if err == nil {
 		err = g.Start(ctx)
 	}
 	if err != nil {
-		told.Close(ctx)
+		o.told.Close(ctx)
 		st.Close()
 		return nil, nil, cli.Fail(cli.ExitIO, "writ check", "%w", err)
 	}
@@ -442,7 +445,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		err := errors.Join(g.Close(), st.Close())
 		ctx, cancel := context.WithTimeout(context.Background(), toldWithin)
 		defer cancel()
-		told.Close(ctx)
+		o.told.Close(ctx)
 		select {
 		case <-o.broken:
 			return cli.Fail(cli.ExitDisk, "writ audit verify", "the disk failed while the log was written; what was not recorded did not happen, and the last acts may have an unknown outcome")
@@ -450,4 +453,79 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 			return err
 		}
 	}, nil
+}
+
+// stateDir returns the directory writ keeps its state in, after it was found to
+// be nobody else's.
+func stateDir(flag string) (string, error) {
+	dir, err := madeState(flag)
+	if err == nil {
+		err = checkState(dir)
+	}
+	return dir, err
+}
+
+// checkState refuses a state directory that is not its user's alone.
+func checkState(dir string) error {
+	if err := statedir.Check(dir); err != nil {
+		return exposed(err, "the state directory cannot be read")
+	}
+	return nil
+}
+
+// exposed is the error of a file that is not the user's own, with the command
+// that mends it; any other error is told as otherwise.
+func exposed(err error, otherwise string) error {
+	if e, ok := errors.AsType[*private.Error](err); ok {
+		return &cli.Exit{Code: cli.ExitConfig, Err: err, Hint: e.Mend}
+	}
+	return cli.Fail(cli.ExitIO, "", "%s", otherwise)
+}
+
+// madeState makes the state directory, with mode 0700.
+func madeState(flag string) (string, error) {
+	dir, err := statePath(flag)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); errors.Is(err, fs.ErrPermission) {
+		if err := private.Another(dir); err != nil {
+			return "", exposed(err, "")
+		}
+		return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "the state directory is not open to this process: allow it to read and write %q", dir)
+	} else if err != nil {
+		return "", cli.Fail(cli.ExitIO, "writ … --state DIR", "the state directory %q cannot be made: %w", dir, cmp.Or(errors.Unwrap(err), err))
+	}
+	return dir, nil
+}
+
+// statePath is where writ keeps its state: the flag's value,
+// $XDG_STATE_HOME/writ, or the platform's equivalent.
+func statePath(flag string) (string, error) {
+	dir := flag
+	if dir == "" {
+		base := os.Getenv("XDG_STATE_HOME")
+		if base == "" || !filepath.IsAbs(base) {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return "", cli.Fail(cli.ExitConfig, "writ … --state DIR", "no home directory to keep the state in")
+			}
+			switch runtime.GOOS {
+			case "darwin":
+				base = filepath.Join(home, "Library", "Application Support")
+			case "windows":
+				if base, err = os.UserCacheDir(); err != nil {
+					return "", cli.Fail(cli.ExitConfig, "writ … --state DIR", "no directory to keep the state in")
+				}
+			default:
+				base = filepath.Join(home, ".local", "state")
+			}
+		}
+		dir = filepath.Join(base, "writ")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", cli.Fail(cli.ExitConfig, "", "the state directory has no absolute path")
+	}
+	return dir, nil
 }

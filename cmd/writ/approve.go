@@ -196,7 +196,7 @@ func (w *waiting) reply(ctx context.Context, a approval.Answer) (status int, r a
 // kept says what grew.
 func kept(out io.Writer, lines []policy.Grown) {
 	for _, g := range lines {
-		theirs(out, "from now on: ", grownLine(g), 0)
+		theirs(out, "from now on: ", approval.Sentence(g), 0)
 	}
 	when(out, len(lines) > 0, "writ grown shows it, and writ grown remove takes it back\n")
 }
@@ -360,7 +360,7 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 		}
 		fmt.Fprintln(out, why)
 		for _, g := range o.Lines {
-			theirs(out, "  ", grownLine(g), 0)
+			theirs(out, "  ", approval.Sentence(g), 0)
 			theirs(out, "      ", approval.Line(g), 0)
 		}
 		if server, _, _ := strings.Cut(string(o.Lines[0].From), "/"); o.Keep == approval.KeepOurs && server == q.Server {

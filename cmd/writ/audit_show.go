@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -111,15 +113,124 @@ const listed = 50
 
 // decisions are those of a session, or the newest of all.
 func decisions(ctx context.Context, st *sqlite.Store, session string) ([]story.Line, error) {
-	if session == "" {
-		all, _, err := story.Newest(ctx, st, listed)
-		return all, err
+	most := listed
+	if session != "" {
+		most = math.MaxInt
 	}
-	all := []story.Line{}
-	err := story.Each(st.Records(ctx, session), func(_ *audit.Item, rec *audit.Record) {
-		if d, ok := story.Of(rec); ok {
+	all, _, err := tailOf(ctx, st, session, most)
+	return append([]story.Line{}, all...), err
+}
+
+func auditTail() *cobra.Command {
+	var f flags
+	var newestN int
+	c := f.take(&cobra.Command{
+		Use: "tail [SESSION]", Short: "Show decisions as they are made, a line each",
+		Long: "List the newest decisions, of all sessions or of one, and go on with those that any process\n" +
+			"puts on record in the state directory, within a second or two, until Ctrl-C or until nobody\n" +
+			"reads on. With --json each line is one object, as `writ audit show --json` lists them.",
+		Args: needs("", "at most one session, and -n 0 or more", func(args []string) bool { return len(args) <= 1 && newestN >= 0 }),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, of := c.Context(), ""
+			dir, st, err := toExplain(ctx, f.state)
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				if of, err = publicID(ctx, st, dir, args[0]); err != nil {
+					st.Close()
+					return err
+				}
+			}
+			fresh, seen, err := tailOf(ctx, st, of, newestN)
+			show := func(all []story.Line) error {
+				for _, d := range all {
+					if !f.json {
+						d.PrintLine(c.OutOrStdout())
+					} else if err := cli.PrintLine(c.OutOrStdout(), d); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			if err == nil {
+				err = show(fresh)
+			}
+			if err != nil {
+				st.Close()
+				return err
+			}
+			_, err = tail(ctx, dir, st, of, seen, show)
+			return err
+		},
+	}, "state", "json")
+	c.Flags().IntVarP(&newestN, "newest", "n", 10, "how many to begin with, the newest `N`")
+	return c
+}
+
+// tail hands on the decisions from an index of the log on, of one session or of all, as they
+// are made, until that fails or the context ends. It closes the store, and returns how far it came.
+func tail(ctx context.Context, dir string, st *sqlite.Store, of string, seen int64, each func([]story.Line) error) (int64, error) {
+	defer func() { st.Close() }()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return seen, nil
+		case <-tick.C:
+		}
+		fresh, size, err := decidedSince(ctx, st, of, seen)
+		if st.Disturbed() { // it was found in nobody's use, and is used now
+			again, oerr := openForReading(dir)
+			if oerr != nil {
+				return seen, oerr
+			}
+			st.Close()
+			st = again
+			var more []story.Line
+			more, size, err = decidedSince(ctx, st, of, size)
+			fresh = append(fresh, more...)
+		}
+		if err == nil && len(fresh) > 0 {
+			err = each(fresh)
+		}
+		if ctx.Err() != nil {
+			return seen, nil
+		}
+		if err != nil {
+			return seen, err
+		}
+		seen = size
+	}
+}
+
+// tailOf are the newest so many decisions of a session, or of all, and how many records
+// the log has then.
+func tailOf(ctx context.Context, st *sqlite.Store, session string, most int) (all []story.Line, size int64, err error) {
+	if session == "" {
+		return story.Newest(ctx, st, most)
+	}
+	if _, size, err = story.Newest(ctx, st, 0); err != nil {
+		return nil, 0, err
+	}
+	err = story.Each(st.Records(ctx, session), func(it *audit.Item, rec *audit.Record) {
+		if d, ok := story.Of(rec); ok && it.Index < size {
 			all = append(all, d)
 		}
 	})
-	return all, err
+	return all[max(0, len(all)-most):], size, err
+}
+
+// decidedSince are the decisions from an index of the log on, of one session or of all, and
+// how many records the log has.
+func decidedSince(ctx context.Context, st *sqlite.Store, of string, from int64) (all []story.Line, size int64, err error) {
+	size = from
+	err = story.Each(st.Log(ctx, from), func(it *audit.Item, rec *audit.Record) {
+		size = it.Index + 1
+		if d, ok := story.Of(rec); ok && (of == "" || rec.Session == of) {
+			all = append(all, d)
+		}
+	})
+	return all, size, err
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/draft"
+	"github.com/writ-project/writ/internal/gateway"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/policy"
 )
@@ -137,6 +140,10 @@ func (f *flags) checkLive(c *cobra.Command, out *checked) error {
 func (f *flags) check() (out checked, err error) {
 	out = checked{Faults: config.Faults{}, Warnings: config.Faults{}}
 	var p *policy.Policy
+	var own []string
+	var servers []upstream.Config
+	var more config.Faults
+	var at func(i int) policy.Fault // of a server, nil where none is given
 	if f.config != "" {
 		var cfg *config.Config
 		load := config.Load
@@ -144,29 +151,93 @@ func (f *flags) check() (out checked, err error) {
 			load = func(file string) (*config.Config, *policy.Policy, error) { return config.LoadOnly(file, "") }
 		}
 		if cfg, p, err = load(f.config); err == nil {
-			var servers []upstream.Config
 			for i := range cfg.Servers {
 				servers = append(servers, cfg.Servers[i].Upstream())
 			}
-			out.Servers = len(servers)
-			var exposed config.Faults
-			exposed, err = exposedBy(append(cfg.Files(), f.config), servers, func(i int) policy.Fault {
+			own, more, at = append(cfg.Files(), f.config), cfg.Warnings(), func(i int) policy.Fault {
 				n := cfg.Servers[i].At("command")
 				return policy.Fault{File: f.config, Line: n.Line, Column: n.Column}
-			})
-			out.Warnings = append(append(out.Warnings, exposed...), cfg.Warnings()...)
+			}
 		}
 	} else if p, err = config.LoadPolicy(f.policy); err == nil && len(f.command) > 0 {
-		var one upstream.Config
-		if one, err = f.started(p); err == nil {
-			out.Servers = 1
-			var exposed config.Faults
-			exposed, err = exposedBy([]string{f.policy}, []upstream.Config{one}, func(int) policy.Fault { return policy.Fault{File: f.policy, Line: 1, Column: 1} })
-			out.Warnings = append(out.Warnings, exposed...)
+		servers = make([]upstream.Config, 1)
+		if servers[0], err = f.started(p); err == nil {
+			own, at = []string{f.policy}, func(int) policy.Fault { return policy.Fault{File: f.policy, Line: 1, Column: 1} }
 		}
+	}
+	if at != nil {
+		var exposed config.Faults
+		exposed, err = exposedBy(own, servers, at)
+		out.Servers, out.Warnings = len(servers), append(append(out.Warnings, exposed...), more...)
 	}
 	if out.OK = err == nil; out.OK {
 		out.Warnings, out.Contracts = append(out.Warnings, draft.Unreviewed(p.Source, p.Warnings)...), len(p.Contracts)
 	}
 	return out, err
+}
+
+// exposed says which of Writ's own files lie in directories a server is given,
+// "" if none does. R34 keeps its tools from naming them; a search through the
+// directory needs no name. The working directory counts only where the
+// configuration chose it, and what a server runs may lie in it.
+func (o *files) exposed(c upstream.Config) string {
+	dirs, _, _ := gateway.Given(c)
+	var programs []string
+	for _, s := range o.servers {
+		_, p, _ := gateway.Given(s)
+		programs = append(programs, p...)
+	}
+	if self, err := os.Executable(); err == nil {
+		programs = append(programs, self)
+	}
+	for i, dir := range dirs {
+		real, err := filepath.EvalSymlinks(dir)
+		if i == 0 && c.Dir == "" || err != nil {
+			continue
+		}
+		files := o.ownPaths
+		if i > 0 {
+			files = slices.Concat(files, programs)
+		}
+		if held := below(real, files); len(held) > 0 {
+			return fmt.Sprintf("server %s is given %s, which holds files of Writ's own: %s", c.Name, dir, few(held, 3))
+		}
+	}
+	return ""
+}
+
+// below are the files that lie in a directory, each once, by their paths in it.
+func below(dir string, files []string) (held []string) {
+	for _, file := range files {
+		// The directory of a link is as good a place to change a file from as the file's own.
+		parent, err := filepath.EvalSymlinks(filepath.Dir(file))
+		if err != nil {
+			parent = filepath.Dir(file)
+		}
+		path, err := filepath.Rel(dir, filepath.Join(parent, filepath.Base(file)))
+		if err == nil && filepath.IsLocal(path) && !slices.Contains(held, path) {
+			held = append(held, path)
+		}
+	}
+	return held
+}
+
+// moveThem is what to do about exposed files.
+const moveThem = "keep writ.yaml, the policy and programs in a directory no server is given, nor any above it, and the state with --state DIR; or give the server a directory of its own"
+
+// warnings tell of exposed files.
+func (o *files) warnings() (all []string) {
+	for _, s := range o.servers {
+		if held := o.exposed(s); held != "" {
+			all = append(all, "warning: "+held+"; "+moveThem)
+		}
+	}
+	return all
+}
+
+// warn tells of them at the start.
+func (o *files) warn(w io.Writer) {
+	for _, warning := range o.warnings() {
+		fmt.Fprintln(w, cli.Printable(warning))
+	}
 }

@@ -88,7 +88,13 @@ func disconnectCommand() *cobra.Command {
 // to: only where what it asks about is seen.
 func (f *flags) ofClient(c *cobra.Command, yes *bool, run func(c *cobra.Command, p *place) error) *cobra.Command {
 	var of scope
-	c.Args, c.ValidArgsFunction = exactly(1, "a client: "+clientNames()+", or the path of its file"), completeClients
+	c.Args = exactly(1, "a client: "+clientNames()+", or the path of its file")
+	c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return strings.Split(clientNames(), ", "), cobra.ShellCompDirectiveDefault
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if f.json && !*yes && !f.dry {
 			return cli.Fail(cli.ExitUsage, "the same command with --dry-run", "with --json nobody is asked: --dry-run or --yes is needed")
@@ -105,14 +111,6 @@ func (f *flags) ofClient(c *cobra.Command, yes *bool, run func(c *cobra.Command,
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "show the change, and start and write nothing")
 	c.Flags().BoolVar(yes, "yes", false, "do not ask")
 	return f.take(c, "json")
-}
-
-// completeClients completes a client's name, or the path of a file.
-func completeClients(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return strings.Split(clientNames(), ", "), cobra.ShellCompDirectiveDefault
 }
 
 func clientNames() string {

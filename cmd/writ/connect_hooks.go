@@ -1,19 +1,24 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/draft"
 	"github.com/writ-project/writ/internal/hook"
+	"github.com/writ-project/writ/internal/login"
 	"github.com/writ-project/writ/internal/private"
 )
 
@@ -175,4 +180,176 @@ func (w *wiring) withHost(d draft.Draft) draft.Draft {
 	}
 	d.Servers = append(d.Servers, draft.Given(w.name, declared, hook.Named(w.name).Contracts))
 	return d
+}
+
+// A credential in a client's file is moved by sealing it where it stands: the file has
+// the sealed text, the key stands where that of the logins does, and `writ run` opens it
+// for the one variable of the one server it was sealed for. What was there, to the byte,
+// is sealed with it.
+
+// movable are the credentials of servers that run behind Writ, or are about to, and are
+// values of theirs, by server and variable; each as the client's file calls it.
+type movable map[[2]string]string
+
+// movable are those of the file.
+func (w *wiring) movable() movable {
+	out := movable{}
+	for i := range w.all {
+		s := &w.all[i]
+		for _, name := range unsealed(s) {
+			if variable, value := credential(s, name); w.serverOf(s.Name) != "" && !reference().MatchString(value) {
+				out[[2]string{s.Name, variable}] = name
+			}
+		}
+	}
+	return out
+}
+
+// credential is the variable by which Writ gets what a server's variable or header of
+// that name holds, and what that is.
+func credential(s *clients.Server, name string) (variable, value string) {
+	for _, h := range s.Headers {
+		if h.Name == name {
+			return h.Env, h.Value
+		}
+	}
+	return name, s.Env[name]
+}
+
+// unsealed are the variables and headers of a server that hold a credential anybody can read.
+func unsealed(s *clients.Server) []string {
+	names, _ := s.Credentials()
+	return slices.DeleteFunc(names, func(n string) bool {
+		_, value := credential(s, n)
+		return login.Sealed(value)
+	})
+}
+
+// serverOf is what writ.yaml calls a server of the client's, "" where it is left alone.
+func (w *wiring) serverOf(name string) string {
+	if server := w.added[name]; server != "" {
+		return server
+	}
+	return w.rec.Servers[name]
+}
+
+// String names them, and shows no value.
+func (m movable) String() string {
+	var names []string
+	for k, name := range m {
+		names = append(names, cli.OneLine(name, 60)+" of "+cli.OneLine(k[0], 60))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// wants reports whether they are to be moved: where that was said in so many words, or a
+// person at the terminal says so. A yes to all else is none to this.
+func (m movable) wants(c *cobra.Command, said, yes, quiet bool) bool {
+	if said || len(m) == 0 {
+		return said && len(m) > 0
+	}
+	in, typed := typist(c.InOrStdin())
+	if yes || quiet || !typed {
+		return false
+	}
+	said, _ = agreed(bufio.NewReader(in), c.ErrOrStderr(), "This file holds credentials that anyone who reads it has: "+m.String()+".\n"+
+		"Seal them, so that `writ run` alone can open them, for these servers? Copies of the file and other\n"+
+		"accounts have nothing then; writ disconnect puts them back.")
+	return said
+}
+
+// sealing returns what seals them in a file. The same value is sealed to the same text in
+// each file it is given.
+func (w *wiring) sealing(f *flags, m movable) (func(file []byte) ([]byte, error), error) {
+	dir, err := stateDir(f.state)
+	if err != nil {
+		return nil, err
+	}
+	w.rec.State = dir
+	store, done, failed := logins(dir), map[[3]string]string{}, error(nil)
+	return func(file []byte) ([]byte, error) {
+		out, err := w.layout.Revalue(file, func(server, variable, value, written string) (string, bool) {
+			if m[[2]string{server, variable}] == "" || login.Sealed(value) {
+				return "", false
+			}
+			key := [3]string{server, variable, written}
+			if done[key] == "" {
+				var text string
+				if text, err = store.SealText(w.serverOf(server), variable, value+"\x00"+written); err != nil {
+					failed = err
+					return "", false
+				}
+				done[key] = `"` + text + `"`
+			}
+			return done[key], true
+		})
+		if failed != nil {
+			return nil, cli.Fail(cli.ExitIO, "", "the credentials cannot be sealed: %w; nothing was changed", failed)
+		}
+		return out, err
+	}, nil
+}
+
+// sealIn is the client's file with them sealed, as its copy has it too.
+func (w *wiring) sealIn(f *flags, file []byte, m movable) (sealed []byte, err error) {
+	if w.seal, err = w.sealing(f, m); err != nil {
+		return nil, err
+	}
+	if sealed, err = w.seal(file); err != nil {
+		return nil, w.unread(err)
+	}
+	w.rep.Sealed, w.rep.Movable = m.String(), ""
+	if w.all, err = w.layout.Read(sealed); err != nil {
+		return nil, w.unread(err)
+	}
+	for i := range w.all {
+		w.rep.Servers[i].Stay = unsealed(&w.all[i])
+	}
+	return sealed, nil
+}
+
+// opened is a client's file with what was sealed in it as it was before, to the byte.
+func (p *place) opened(rec *connected, file []byte) ([]byte, error) {
+	var failed error
+	out, err := p.layout.Revalue(file, func(server, variable, value, _ string) (string, bool) {
+		if !login.Sealed(value) || rec.State == "" || rec.Servers[server] == "" { // or looks so, and was not by us
+			return "", false
+		}
+		plain, err := logins(rec.State).OpenText(rec.Servers[server], variable, value)
+		_, was, ok := strings.Cut(plain, "\x00")
+		if err != nil || !ok {
+			failed = cli.Fail(cli.ExitConfig, "write "+cli.OneLine(variable, 60)+" into the file yourself", "%s of %s was sealed and cannot be opened; nothing was changed",
+				cli.OneLine(variable, 60), cli.OneLine(server, 60))
+			return "", false
+		}
+		return was, true
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return out, err
+}
+
+// openEnvironment opens what a client hands to the gateway of one server sealed.
+func (f *flags) openEnvironment() error {
+	for _, set := range os.Environ() {
+		name, value, _ := strings.Cut(set, "=")
+		if f.only == "" || !login.Sealed(value) {
+			continue
+		}
+		dir, err := statePath(f.state)
+		if err != nil {
+			return err
+		}
+		plain, err := logins(dir).OpenText(f.only, name, value)
+		opened, _, ok := strings.Cut(plain, "\x00")
+		if err != nil || !ok {
+			return cli.Fail(cli.ExitConfig, "put the credential back into the client's file", "%s was sealed by writ connect and cannot be opened here", cli.OneLine(name, 60))
+		}
+		if err := os.Setenv(name, opened); err != nil {
+			return fmt.Errorf("%s cannot be set", cli.OneLine(name, 60))
+		}
+	}
+	return nil
 }

@@ -239,7 +239,7 @@ func (o *files) friction(ctx context.Context) (out []console.Friction, command s
 		a := wouldEnd(p, sessions, r, askedMost{Tool: t.Tool, Asked: t.Asked})
 		var says []string
 		for _, g := range a.Lines {
-			says = append(says, grownLine(g))
+			says = append(says, approval.Sentence(g))
 		}
 		out = append(out, console.Friction{Tool: a.Tool, Asked: a.Asked, With: a.With, Edge: keeping(console.Edge{Says: says}, a.Lines)})
 	}
@@ -304,7 +304,7 @@ func (o *files) shownPolicy(ctx context.Context, g *gateway.Gateway) (*console.P
 	}
 	u := now.differs()
 	for _, k := range p.Grown {
-		out.Kept = append(out.Kept, console.Kept{Words: grownLine(k), By: k.By, At: k.At, Taken: u.disk != nil && !slices.ContainsFunc(u.disk.Grown, k.Same)})
+		out.Kept = append(out.Kept, console.Kept{Words: approval.Sentence(k), By: k.By, At: k.At, Taken: u.disk != nil && !slices.ContainsFunc(u.disk.Grown, k.Same)})
 	}
 	out.Differs, out.Unlike = strings.ToUpper(u.says[:min(1, len(u.says))])+u.says[min(1, len(u.says)):], u.lines
 	if u.disk != nil && u.says != "" {

@@ -310,7 +310,11 @@ func hookAtDoor(ctx context.Context, door *http.Client, a *hookAsked, clients []
 	for _, pid := range clients {
 		a.Client = pid
 		var status int
-		switch reply, status, err = postHook(ctx, door, a); {
+		reply = hookSaid{}
+		switch status, err = exchangeOr(ctx, door, "POST /hook", a.Token, a.encode(), 1<<16, &reply,
+			inWords("Writ does not answer, so nothing was done. `writ status` says what runs"), errUnreadHook); {
+		case errors.Is(err, errUnreadHook):
+			status = 0 // it is none
 		case err != nil:
 		case status == http.StatusNotFound && (a.Event == "before" || handed && reply.Event == ""):
 			err = inWords("No gateway of Writ serves this client, so nothing was done. Start the client anew")
@@ -324,16 +328,7 @@ func hookAtDoor(ctx context.Context, door *http.Client, a *hookAsked, clients []
 	return reply, false, err
 }
 
-// postHook asks at one door. The status is 0 where the answer is none.
-func postHook(ctx context.Context, door *http.Client, a *hookAsked) (reply hookSaid, status int, err error) {
-	switch status, err = exchange(ctx, door, "POST /hook", a.Token, a.encode(), 1<<16, &reply); {
-	case err != nil && status == 0:
-		err = inWords("Writ does not answer, so nothing was done. `writ status` says what runs")
-	case err != nil:
-		status, err = 0, inWords("Writ's answer cannot be read, so nothing was done")
-	}
-	return reply, status, err
-}
+const errUnreadHook = inWords("Writ's answer cannot be read, so nothing was done")
 
 // encode writes it as readHook reads it.
 func (a *hookAsked) encode() []byte {

@@ -27,14 +27,14 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// hookSaid is the answer to POST /hook (docs/hosts.md).
+// hookSaid is the answer to POST /hook and POST /say (docs/hosts.md).
 type hookSaid struct {
 	Decision string `json:"decision,omitempty"` // of before: pass, ask or deny
 	Reason   string `json:"reason,omitempty"`
 	Record   string `json:"record,omitempty"`
 	Evidence string `json:"evidence,omitempty"` // of after and prompt
-	Halted   string `json:"halted,omitempty"`
-	Reply    string `json:"reply,omitempty"`
+	Halted   string `json:"halted,omitempty"`   // the reason: the session makes no call any more
+	Reply    string `json:"reply,omitempty"`    // the operator's words to the user
 	Error    string `json:"error,omitempty"`
 	Event    string `json:"event,omitempty"` // of stdin: which one was read there; "" that nothing was
 }

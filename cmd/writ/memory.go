@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,16 +28,10 @@ import (
 )
 
 func memoryCommand() *cobra.Command {
-	c := &cobra.Command{Use: "memory", Short: "Read, rule on, erase and check what is remembered",
-		Long: "What an operator can do with the governed memory and no agent can. The commands work on\n" +
+	return groupOf("memory", "Read, rule on, erase and check what is remembered",
+		"What an operator can do with the governed memory and no agent can. The commands work on\n"+
 			"the log of the state directory, whether or not a gateway is running there.",
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Unknown(c, args[0])
-			}
-			return cli.Fail(cli.ExitUsage, "writ memory --help", "a command of the memory is needed")
-		}}
-	c.AddCommand(
+		"a command of the memory is needed",
 		memorySearch(), memoryGet(), memoryExplain(), memoryTimeline(), memoryPending(),
 		memorySources(), memoryPredicates(), group("namespace", "Begin and list namespaces", "", namespaceList(), namespaceNew()),
 		group("policy", "Show, check and adopt the policy of a namespace", "", policyShow(), policyCheck(), policyAdopt()),
@@ -43,9 +39,7 @@ func memoryCommand() *cobra.Command {
 		merging("unmerge FROM INTO", "Undo a merge", "the two entities' ids", memory.CommandUnmerge),
 		group("test", "Cancel a test nobody will run", "", testCancel()), memoryErase(),
 		group("receipt", "Check the receipt of an erasure, or make it again", "", receiptVerify(), receiptIssue()),
-		memoryDistrust(), memoryVerify(), memoryExport(), memoryImport(), memoryServe(),
-	)
-	return c
+		memoryDistrust(), memoryVerify(), memoryExport(), memoryImport(), memoryServe())
 }
 
 // settings are the memory's in the configuration, or the built-in ones, with the
@@ -317,4 +311,179 @@ func object(pairs ...any) []byte {
 	}
 	b, _ := json.Marshal(out) // texts, lists of them and booleans
 	return b
+}
+
+// memoryReport is what `writ memory verify --json` prints.
+type memoryReport struct {
+	OK        bool   `json:"ok"`
+	Namespace string `json:"namespace"`
+	// Events were read from the log: Rechecked of them decided again with the
+	// same answer, Unchecked not, because what was proposed was erased or never
+	// kept.
+	Events    uint64      `json:"events"`
+	Rechecked int         `json:"rechecked"`
+	Unchecked int         `json:"unchecked"`
+	Policy    string      `json:"policy"`
+	Mode      memory.Mode `json:"mode"`
+	State     string      `json:"state"` // SHA-256 of the state's encoding
+	// Unfinished are erasures whose texts are still in the log.
+	Unfinished []string `json:"unfinished_erasures"`
+	Problem    string   `json:"problem,omitempty"`
+}
+
+func memoryVerify() *cobra.Command {
+	var f flags
+	return f.take(&cobra.Command{Use: "verify", Short: "Decide the namespace's whole history again", Args: cli.NoArgs,
+		Long: "Fold the namespace from its log and decide every event again under the policy it names.\n" +
+			"`writ audit verify` checks the log itself.",
+		RunE: f.with(toFold, func(c *cobra.Command, r *remembered, _ []string) error {
+			rep, err := r.verify(c.Context())
+			if err != nil {
+				return err
+			}
+			if err := f.show(c, rep, rep.print); err != nil {
+				return err
+			}
+			switch {
+			case rep.Problem != "":
+				return cli.Fail(cli.ExitData, "writ audit verify; keep a copy of the state directory", "the memory does not verify: %s", rep.Problem)
+			case len(rep.Unfinished) > 0:
+				return cli.Fail(cli.ExitData, "writ memory receipt issue "+rep.Unfinished[0], "an erasure was cut off")
+			}
+			return nil
+		})}, ofMemory...)
+}
+
+func (rep *memoryReport) print(w io.Writer) {
+	printIDs(w, "erasures whose texts are still in the log:", rep.Unfinished)
+	if !rep.OK {
+		return
+	}
+	fmt.Fprintf(w, "ok: %d events of namespace %s decided again, same states", rep.Rechecked, rep.Namespace)
+	when(w, rep.Unchecked > 0, "; %d not (erased or never kept)", rep.Unchecked)
+	fmt.Fprintf(w, "\nstate %s\n", rep.State)
+}
+
+func (r *remembered) verify(ctx context.Context) (*memoryReport, error) {
+	rep := &memoryReport{Namespace: r.namespace, Unfinished: []string{}}
+	fold := memoryserver.NewFold(r.st)
+	defer func() {
+		for _, n := range fold.Unfinished {
+			rep.Unfinished = append(rep.Unfinished, fmt.Sprintf("dec_%d", n))
+		}
+		rep.OK = rep.OK && len(rep.Unfinished) == 0
+	}()
+	for it, err := range r.st.Read(ctx, memoryserver.LogOf(r.namespace), 1) {
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		if err := fold.Step(ctx, &it); err != nil {
+			rep.Problem = err.Error()
+			return rep, nil
+		}
+	}
+	if p := fold.End(); p != nil {
+		rep.Problem = p.Error()
+		return rep, nil
+	}
+	s := fold.State()
+	if s.Head() == 0 {
+		return nil, cli.Fail(cli.ExitData, "writ memory namespace list", "there is no namespace %s in this state directory", r.namespace)
+	}
+	rep.Events, rep.Rechecked, rep.Unchecked = s.Head(), fold.Rechecked, fold.Unchecked
+	rep.Policy, rep.Mode, rep.State = s.PolicyHash(), s.Mode(), s.Digest()
+	rep.OK = true
+	return rep, nil
+}
+
+// memoryServe runs the gateway with nothing behind it but the memory: the same
+// door, and no other server.
+func memoryServe() *cobra.Command {
+	var f flags
+	var listen, mode, surface string
+	c := f.take(&cobra.Command{
+		Use: "serve", Short: "Run the memory alone, over stdio or HTTP", Args: cli.NoArgs,
+		Long: "Run the memory alone, over standard input and output as a client's configuration wants it,\n" +
+			"or with --listen over HTTP. Without servers beside it Writ sees nothing but what a person says\n" +
+			"with `writ session say`, so in mode hardened little can be believed; in mode local the agent\n" +
+			"may also attest what its user said.",
+		Example: "  writ memory serve --mode local\n  writ memory serve --listen 127.0.0.1:8701",
+		RunE: func(c *cobra.Command, _ []string) error {
+			state, err := stateDir(f.state)
+			if err != nil {
+				return err
+			}
+			m, err := f.settings()
+			if err != nil {
+				return err
+			}
+			for _, w := range []struct {
+				flag  string
+				value string
+				into  *string
+				known []string
+			}{{"mode", mode, &m.Mode, config.MemoryModes}, {"surface", surface, &m.Surface, config.MemorySurfaces}} {
+				switch {
+				case w.value == "":
+				case !slices.Contains(w.known, w.value):
+					return cli.Fail(cli.ExitUsage, "writ memory serve --help", "--%s is one of %s", w.flag, strings.Join(w.known, ", "))
+				default:
+					*w.into = w.value
+				}
+			}
+			o := newFiles(state)
+			o.policy, o.memory = noTools(), m
+			for _, file := range append(m.Files(), f.config) {
+				if file != "" {
+					o.own(file)
+				}
+			}
+			if listen != "" {
+				return o.serve(c, listen, "")
+			}
+			return o.run(c, slog.LevelError)
+		},
+	}, "state", "config", "namespace")
+	c.Flags().StringVar(&listen, "listen", "", "`HOST:PORT` to serve MCP over HTTP on; loopback only")
+	c.Flags().StringVar(&mode, "mode", "", "`MODE` hardened or local (default: the configuration's, or hardened)")
+	c.Flags().StringVar(&surface, "surface", "", "`SET` of tools: full, everyday or read_only (default: the configuration's, or full)")
+	return c
+}
+
+// openMemory opens a namespace in the log of a state directory.
+func openMemory(ctx context.Context, dir string, st *sqlite.Store, m *config.Memory) (*memoryserver.Keeper, error) {
+	p, err := m.ReadPolicy()
+	if err != nil {
+		return nil, err
+	}
+	in, err := m.Intake()
+	if err != nil {
+		return nil, err
+	}
+	near, err := m.Nearness()
+	if err != nil {
+		return nil, err
+	}
+	k, err := memoryserver.Open(ctx, memoryserver.Options{Store: st, Namespace: m.Namespace, Policy: p, Mode: memory.Mode(m.Mode), Intake: in,
+		Snapshots: statedir.Snapshots(dir), Nearness: near})
+	if err != nil {
+		err = memoryBroken(err)
+	}
+	return k, err
+}
+
+// mountMemory is the memory as a server of the gateway. One that was altered on
+// disk is mounted and answers nothing, with audit.ErrAltered: the rest goes on.
+func mountMemory(ctx context.Context, dir string, st *sqlite.Store, m *config.Memory) (*memoryserver.Server, error) {
+	k, err := openMemory(ctx, dir, st, m)
+	if errors.Is(err, audit.ErrAltered) {
+		return memoryserver.NewServer(k, memoryserver.Surface(m.Surface)), err
+	} else if err != nil {
+		return nil, err
+	}
+	if !k.InForce() {
+		next := "writ memory policy adopt --policy " + cmp.Or(cli.Printable(m.Policy), builtInPolicy) + " --mode " + m.Mode + " --namespace " + m.Namespace
+		return nil, cli.Fail(cli.ExitConfig, next, "the namespace %s is under another policy or mode than the configuration names", m.Namespace)
+	}
+	return memoryserver.NewServer(k, memoryserver.Surface(m.Surface)), nil
 }

@@ -120,9 +120,6 @@ func quoted(d *memory.Data, limit int) string {
 	return inQuotes(d.Text, limit)
 }
 
-// toolOf is the tool of a decision, for a person.
-func toolOf(tool string) string { return cli.OneLine(cmp.Or(tool, "(unknown tool)"), 80) }
-
 // maxIDs is how many ids are told on a line; --json tells all.
 const maxIDs = 50
 
@@ -257,7 +254,7 @@ func memoryPending() *cobra.Command {
 					printTest(w, t)
 				}
 				for _, d := range p.Rejected {
-					fmt.Fprintf(w, "dec_%d  %s  %s  refused (%s)  by %s\n", d.N, d.At, toolOf(d.Tool), d.Reason, cli.OneLine(d.Principal, 80))
+					fmt.Fprintf(w, "dec_%d  %s  %s  refused (%s)  by %s\n", d.N, d.At, cli.OneLine(cmp.Or(d.Tool, "(unknown tool)"), 80), d.Reason, cli.OneLine(d.Principal, 80))
 				}
 				when(w, len(p.Contested)+len(p.Tests)+len(p.Rejected) == 0, "nothing waits\n")
 			}, nil

@@ -184,18 +184,18 @@ func typedTurn(c *cobra.Command, given []string) (string, error) {
 
 // showTurn is showSaid of a turn that got an id or an error.
 func (f *flags) showTurn(c *cobra.Command, id string, err error) error {
-	is := said{Evidence: id}
+	is := hookSaid{Evidence: id}
 	if halted, ok := errors.AsType[*gateway.HaltedError](err); ok {
-		is = said{Halted: string(halted.Rejection.Reason), Reply: halted.Reply}
+		is = hookSaid{Halted: string(halted.Rejection.Reason), Reply: halted.Reply}
 	} else if err != nil {
 		return cli.Fail(cli.ExitIO, "writ audit verify", "the turn could not be recorded: %w", err)
 	}
-	return f.showSaid(c, []said{is}, nil)
+	return f.showSaid(c, []hookSaid{is}, nil)
 }
 
 // showSaid shows what became of a turn in each session that got it.
-func (f *flags) showSaid(c *cobra.Command, all []said, failed error) error {
-	if failed == nil && slices.ContainsFunc(all, func(s said) bool { return s.Halted != "" }) {
+func (f *flags) showSaid(c *cobra.Command, all []hookSaid, failed error) error {
+	if failed == nil && slices.ContainsFunc(all, func(s hookSaid) bool { return s.Halted != "" }) {
 		failed = cli.Ended(cli.ExitRefused)
 	}
 	return f.showDone(c, len(all), all, func(w io.Writer) {

@@ -167,7 +167,12 @@ func (f *flags) status(ctx context.Context, now *files) (*shownStatus, error) {
 // lookIn looks at a state directory, and at the gateways that run on it.
 func (f *flags) lookIn(ctx context.Context, out *shownStatus, dir string) {
 	out.State = sizeOf(dir)
-	acts, err := allUnsettled(ctx, dir)
+	var acts []story.Line
+	st, err := openForReading(dir)
+	if err == nil {
+		acts, err = unsettled(ctx, st, "")
+		st.Close()
+	}
 	if err != nil {
 		out.Notes = append(out.Notes, "which acts have an unknown outcome is not known: "+err.Error())
 	}
@@ -181,15 +186,6 @@ func (f *flags) lookIn(ctx context.Context, out *shownStatus, dir string) {
 			out.Unsettled++
 		}
 	}
-}
-
-func allUnsettled(ctx context.Context, dir string) ([]story.Line, error) {
-	st, err := openForReading(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer st.Close()
-	return unsettled(ctx, st, "")
 }
 
 // running are the gateways that run on the state directory, as they say themselves; mute
@@ -215,13 +211,8 @@ func (f *flags) running(ctx context.Context) (all []gatewayStatus, mute []string
 func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	switch status, err := exchange(ctx, door, "GET /status", "", nil, 1<<20, &g); {
-	case err != nil && status == 0:
-		return g, errors.New("a gateway runs and does not answer")
-	case err != nil:
-		return g, errors.New("a gateway's answer cannot be read")
-	}
-	return g, nil
+	_, err = exchangeOr(ctx, door, "GET /status", "", nil, 1<<20, &g, errors.New("a gateway runs and does not answer"), errors.New("a gateway's answer cannot be read"))
+	return g, err
 }
 
 // statusHandler is GET /status of the local door. client is the one client of a gateway
@@ -373,7 +364,7 @@ func (all *shownStatus) print(w io.Writer) {
 		when(w, i == 0, "Asked about most, of what was recorded in the last 7 days:\n")
 		fmt.Fprintf(w, "  %s: %s would wait for a person\n", cli.OneLine(a.Tool, 130), cli.Number(a.Asked, "call", "calls"))
 		for _, g := range a.Lines {
-			theirs(w, "    from now on: ", grownLine(g), 0)
+			theirs(w, "    from now on: ", approval.Sentence(g), 0)
 		}
 		when(w, len(a.Lines) > 0, "    would leave %d of them", a.With)
 		when(w, len(a.Trusts) > 0, ", and trust whoever can %s", strings.Join(a.Trusts, ", or "))

@@ -243,12 +243,13 @@ func TestSayTo(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"session":"` + id + `","text":"INC-1042"}`: 200, `{"session":"s_aaaaaaaaaaaaaaaa","text":"x"}`: 404, `{"text":"x"}`: 400,
 	} {
-		if got, status, err := post(t.Context(), doors[0], []byte(body)); err != nil || status != want || (got.Evidence != "") != (want == 200) {
+		var got hookSaid
+		if status, err := exchange(t.Context(), doors[0], "POST /say", person, []byte(body), 1<<16, &got); err != nil || status != want || (got.Evidence != "") != (want == 200) {
 			t.Errorf("%s: %d %+v %v", body, status, got, err)
 		}
 	}
-	t.Setenv("WRIT_TOKEN", agent)
-	if got, status, err := post(t.Context(), doors[0], []byte(`{"session":"`+id+`","text":"x"}`)); err != nil || status != 403 {
+	var got hookSaid
+	if status, err := exchange(t.Context(), doors[0], "POST /say", agent, []byte(`{"session":"`+id+`","text":"x"}`), 1<<16, &got); err != nil || status != 403 {
 		t.Errorf("%d %+v %v", status, got, err)
 	}
 }
