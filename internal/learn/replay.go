@@ -102,11 +102,11 @@ func Replay(p *policy.Policy, sessions []*Session) *Replayed {
 			if now.Verdict == c.Was.Verdict && (now.Verdict != Refused || now.Reason == c.Was.Reason) {
 				return // why a person is asked is not on record where he was
 			}
-			tool := in.Call.Server + "/" + in.Call.Tool
-			if d.Tool == nil && in.Call.Method == policy.CallTool {
-				tool = "" // a name that no tool has is the caller's
-			} else if in.Call.Method != policy.CallTool {
+			tool := "" // a name that no tool has is the caller's
+			if in.Call.Method != policy.CallTool {
 				tool = in.Call.Server + "/" + string(in.Call.Method)
+			} else if d.Tool != nil {
+				tool = in.Call.Server + "/" + in.Call.Tool
 			}
 			out.Otherwise = append(out.Otherwise, Difference{s.ID, c.Number, tool, c.Was, now, follows})
 			follows = true
