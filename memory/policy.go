@@ -89,9 +89,7 @@ type Hours time.Duration
 func (h *Hours) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	var w strictyaml.Whole
 	w.ReadYAML(r, n)
-	if w.Valid && w.N == 0 {
-		r.Fault(n, "a time of at least one hour is expected here", "")
-	}
+	r.FaultIf(w.Valid && w.N == 0, n, "a time of at least one hour is expected here", "")
 	*h = Hours(time.Duration(w.N) * time.Hour)
 }
 
@@ -145,12 +143,8 @@ func (p *Policy) check(r *strictyaml.Reader, root *strictyaml.Node) {
 		}
 		return n
 	}
-	if p.Version != 2 {
-		r.Fault(at("version"), "version "+strconv.Itoa(int(p.Version))+" is not known", "write version: 2")
-	}
-	if p.Entities.Similarity > 100 {
-		r.Fault(at("entities", "similarity"), "a share of at most 100 percent is expected here", "")
-	}
+	r.FaultIf(p.Version != 2, at("version"), "version "+strconv.Itoa(int(p.Version))+" is not known", "write version: 2")
+	r.FaultIf(p.Entities.Similarity > 100, at("entities", "similarity"), "a share of at most 100 percent is expected here", "")
 	levels := reflect.ValueOf(p.Trust)
 	p.levels = map[TrustClass]int{}
 	for i := range levels.NumField() {

@@ -16,20 +16,6 @@ import (
 
 // bindings compiles `same_record:` and `of:` (R37).
 func (r *reader) bindings(p *Policy, c *Contract, f *toolFile) {
-	pointer := func(t strictyaml.String, exact bool) (provenance.Pattern, bool) {
-		at, err := provenance.ParsePattern(t.S)
-		switch {
-		case t.Node.Kind != strictyaml.Text: // a fault already
-			return at, false
-		case err != nil || len(at.Tokens) == 0:
-			r.Fault(t.Node, "not a pointer to an argument", "/order_id")
-		case exact && !at.Exact():
-			r.Fault(t.Node, "what names the record is one argument: its pointer holds no *", "/order_id")
-		default:
-			return at, true
-		}
-		return at, false
-	}
 	for _, list := range f.SameRecord.lists {
 		if len(list.Items) < 2 {
 			r.Fault(list.Node, "a record is named by one argument and has at least one more", "same_record: [/order_id, /item_ids/*]")
@@ -37,43 +23,55 @@ func (r *reader) bindings(p *Policy, c *Contract, f *toolFile) {
 		}
 		b := Binding{}
 		for i, t := range list.Items {
-			at, ok := pointer(t, i == 0)
-			if i == 0 {
-				b.First = at
-			} else {
-				b.Others = append(b.Others, at)
-			}
+			at, ok := r.bound(t, i == 0)
 			if !ok {
 				break
 			}
+			b.Others = append(b.Others, at)
+		}
+		if len(b.Others) > 0 {
+			b.First, b.Others = b.Others[0], b.Others[1:]
 		}
 		c.Bindings = append(c.Bindings, b)
 	}
-	of := func(m strictyaml.Map[argFile]) {
-		for _, e := range m.Entries {
-			if !e.Value.Of.Given() {
-				if e.Value.By.Given() {
-					r.Fault(e.Value.By.Node, "by joins the record of another argument to this one's (R37)", "of: /order_id, by: customer")
-				}
-				continue
-			}
-			first, ok := pointer(e.Value.Of, false)
-			by := r.collection(p, e.Value.By)
-			if other, err := provenance.ParsePattern(e.Key.Value); ok && err == nil {
-				if stars(first) > stars(other) {
-					r.Fault(e.Value.Of.Node, "a * stands for the index that this argument has, and it has fewer", "/order_id")
-				}
-				c.Bindings = append(c.Bindings, Binding{first, []provenance.Pattern{other}, by})
-			}
-		}
-	}
-	of(f.Args)
+	r.of(p, c, f.Args)
 	for i := range f.Cases.Items {
-		of(f.Cases.Items[i].body.Args)
+		r.of(p, c, f.Cases.Items[i].body.Args)
 	}
 	if len(c.Bindings) > 0 && p.Profile == Strict {
 		c.Bindings = nil
 		r.WarnAt(c.Line, c.Col, "profile strict binds no arguments to a record (R37)", "")
+	}
+}
+
+// bound reads the pointer of an argument of a record; the one that names it is exact.
+func (r *reader) bound(t strictyaml.String, exact bool) (provenance.Pattern, bool) {
+	at, _ := provenance.ParsePattern(t.S)
+	switch {
+	case t.Node.Kind != strictyaml.Text: // a fault already
+	case len(at.Tokens) == 0:
+		r.Fault(t.Node, "not a pointer to an argument", "/order_id")
+	case exact && !at.Exact():
+		r.Fault(t.Node, "what names the record is one argument: its pointer holds no *", "/order_id")
+	default:
+		return at, true
+	}
+	return at, false
+}
+
+// of compiles `of:` and `by:` of arguments.
+func (r *reader) of(p *Policy, c *Contract, m strictyaml.Map[argFile]) {
+	for _, e := range m.Entries {
+		if !e.Value.Of.Given() {
+			r.FaultIf(e.Value.By.Given(), e.Value.By.Node, "by joins the record of another argument to this one's (R37)", "of: /order_id, by: customer")
+			continue
+		}
+		first, ok := r.bound(e.Value.Of, false)
+		by := r.collection(p, e.Value.By)
+		if other, err := provenance.ParsePattern(e.Key.Value); ok && err == nil {
+			r.FaultIf(stars(first) > stars(other), e.Value.Of.Node, "a * stands for the index that this argument has, and it has fewer", "/order_id")
+			c.Bindings = append(c.Bindings, Binding{first, []provenance.Pattern{other}, by})
+		}
 	}
 }
 
@@ -90,9 +88,7 @@ func stars(p provenance.Pattern) (n int) {
 // extensions compiles `extensions:` (R36).
 func (r *reader) extensions(f *argFile, a *ArgRule) {
 	for _, e := range f.Extensions.Items {
-		if e.Node.Kind == strictyaml.Text && !extensionForm().MatchString(e.S) {
-			r.Fault(e.Node, "an extension is a dot, letters and digits, or nothing: '' for names without a dot", "extensions: [.md, .txt]")
-		}
+		r.FaultIf(e.Node.Kind == strictyaml.Text && !extensionForm().MatchString(e.S), e.Node, "an extension is a dot, letters and digits, or nothing: '' for names without a dot", "extensions: [.md, .txt]")
 		a.Extensions = append(a.Extensions, e.S)
 	}
 }
@@ -102,25 +98,21 @@ var extensionForm = text.Pattern(`^(\.[A-Za-z0-9]{1,16}){0,3}$`)
 // begins compiles `begins:` and `in:` (R36).
 func (r *reader) begins(f *argFile, a *ArgRule) {
 	for _, b := range f.Begins.Items {
-		if b.Node.Kind == strictyaml.Text && !beginForm().MatchString(b.S) {
-			r.Fault(b.Node, "a beginning is letters and what parts them from the rest: nothing but what is meant begins so", "begins: [fix-, docs/]")
-		}
+		r.FaultIf(b.Node.Kind == strictyaml.Text && !beginForm().MatchString(b.S), b.Node, "a beginning is letters and what parts them from the rest: nothing but what is meant begins so", "begins: [fix-, docs/]")
 		a.Begins = append(a.Begins, b.S)
 	}
 	for _, t := range f.In.Items {
-		at, err := provenance.ParsePattern(t.S)
+		at, _ := provenance.ParsePattern(t.S)
 		if t.Node.Kind != strictyaml.Text {
 			continue // a fault already
 		}
-		if err != nil || len(at.Tokens) == 0 || !at.Exact() || at.Source == a.At.Source || !a.At.Exact() {
+		if !single(at) || at.Source == a.At.Source || !a.At.Exact() {
 			r.Fault(t.Node, "in what an act makes something another argument says: the pointers of both hold no *", "in: [/owner, /repo]")
 			continue
 		}
 		a.In = append(a.In, at)
 	}
-	if f.In.Given() && !a.Makes {
-		r.Fault(f.In.Node, "what is in something an act makes there (R36)", "makes: true")
-	}
+	r.FaultIf(f.In.Given() && !a.Makes, f.In.Node, "what is in something an act makes there (R36)", "makes: true")
 }
 
 var beginForm = text.Pattern(`^[A-Za-z]{1,32}[-_/]$`)
@@ -163,9 +155,7 @@ func (r *reader) decimal(v strictyaml.Anything) string {
 // phrases compiles `phrases:` (R21).
 func (r *reader) phrases(f strictyaml.Words) (out []string) {
 	for _, t := range f.Items {
-		if t.Node.Kind == strictyaml.Text && (utf8.RuneCountInString(t.S) < 4 || len(t.S) > 200 || strings.TrimSpace(t.S) != t.S) {
-			r.Fault(t.Node, "a phrase is what a user says, between 4 characters and 200", "phrases: [unlock the door]")
-		}
+		r.FaultIf(t.Node.Kind == strictyaml.Text && (utf8.RuneCountInString(t.S) < 4 || len(t.S) > 200 || strings.TrimSpace(t.S) != t.S), t.Node, "a phrase is what a user says, between 4 characters and 200", "phrases: [unlock the door]")
 		out = append(out, t.S)
 	}
 	return out
@@ -191,9 +181,7 @@ func (r *reader) called(f *strictyaml.Map[strictyaml.Words]) map[string][]proven
 		}
 	}
 	for _, e := range f.Entries {
-		if e.Value.Node.Kind == strictyaml.List && len(e.Value.Items) == 0 {
-			r.Fault(e.Value.Node, "the member has no other name", "TX: [Texas]")
-		}
+		r.FaultIf(emptyList(e.Value.Place), e.Value.Node, "the member has no other name", "TX: [Texas]")
 		for _, t := range e.Value.Items {
 			member, taken := of[t.S]
 			switch {
@@ -211,15 +199,21 @@ func (r *reader) called(f *strictyaml.Map[strictyaml.Words]) map[string][]proven
 		}
 	}
 	for member, names := range out {
-		for i, n := range names {
-			for other, its := range of {
-				if its != member && len(other) > len(n.Text) && strings.Contains(strings.ToLower(other), strings.ToLower(n.Text)) {
-					names[i].Longer = append(names[i].Longer, other)
-				}
-			}
-			slices.Sort(names[i].Longer)
+		for i := range names {
+			names[i].Longer = longer(names[i].Text, member, of)
 		}
 	}
+	return out
+}
+
+// longer are the names of other members that have one in them.
+func longer(name, member string, of map[string]string) (out []string) {
+	for other, its := range of {
+		if its != member && len(other) > len(name) && strings.Contains(strings.ToLower(other), strings.ToLower(name)) {
+			out = append(out, other)
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 
@@ -248,9 +242,7 @@ func (r *reader) budgets(c *Contract, f *toolFile) {
 				return p
 			}
 			p, err := provenance.ParsePattern(t.S)
-			if err != nil || len(p.Tokens) == 0 {
-				r.Fault(t.Node, "not a pointer to an argument", "/amount")
-			}
+			r.FaultIf(err != nil || len(p.Tokens) == 0, t.Node, "not a pointer to an argument", "/amount")
 			return p
 		}
 		b.Sum, b.Per = at(k.Sum), at(k.Per)
@@ -274,8 +266,6 @@ func (r *reader) duration(t strictyaml.String, hint string) time.Duration {
 		return 0
 	}
 	d, err := time.ParseDuration(t.S)
-	if err != nil || d < time.Second || d > 31*24*time.Hour {
-		r.Fault(t.Node, "a time between 1s and 744h", hint)
-	}
+	r.FaultIf(err != nil || d < time.Second || d > 31*24*time.Hour, t.Node, "a time between 1s and 744h", hint)
 	return d
 }

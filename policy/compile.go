@@ -27,10 +27,8 @@ const maxRules = 500
 // compile turns what was read into a policy, and notes every fault of meaning
 // on the way. The policy is only used when there is none.
 func (r *reader) compile(f *policyFile) *Policy {
-	p := &Policy{Profile: Standard, Collections: map[string]Collection{}, Contracts: map[string]*Contract{}, goes: map[string]Source{}}
-	if f.Version.Valid && f.Version.N != 1 {
-		r.Fault(f.Version.Node, "this version reads policies of version 1", "version: 1")
-	}
+	p := &Policy{Profile: Standard, Collections: map[string]Collection{}, Contracts: map[string]*Contract{}, goes: map[string]Source{}, stores: map[string][]string{}}
+	r.FaultIf(f.Version.Valid && f.Version.N != 1, f.Version.Node, "this version reads policies of version 1", "version: 1")
 	if v, ok := pick(r, f.Profile, map[string]Profile{"standard": Standard, "strict": Strict}); ok {
 		p.Profile = v
 	}
@@ -39,22 +37,16 @@ func (r *reader) compile(f *policyFile) *Policy {
 		r.Warn(f.Pins.Node, "pins are optional: a tool whose definition changes stays open (R26)", "pins: required")
 	}
 	if n := f.ApprovalsPerSession; n.Valid {
-		if p.ApprovalsPerSession = &n.N; n.N < 0 || n.N > 10_000 {
-			r.Fault(n.Node, "approvals_per_session is between 0 and 10000", "")
-		}
+		p.ApprovalsPerSession = &n.N
+		r.FaultIf(n.N > 10_000, n.Node, "approvals_per_session is between 0 and 10000", "")
 	}
 	for _, e := range f.Collections.Entries {
-		if !collectionName().MatchString(e.Key.Value) {
-			r.Fault(e.Key, "the name of a collection is letters, digits, _, - and .", "")
-		}
-		p.Collections[e.Key.Value] = Collection{Closed: e.Value.Closed.Is, MayHoldSecrets: e.Value.MayHoldSecrets.Is, Called: r.called(&e.Value.Called)}
-		if m := e.Value.MayHoldSecrets; m.Is && !e.Value.Closed.Is {
-			r.Fault(m.Node, "what strangers can enter may hold no secret (R30)", "closed: true")
-		}
+		r.FaultIf(!collectionName().MatchString(e.Key.Value), e.Key, "the name of a collection is letters, digits, _, - and .", "")
+		v := &e.Value
+		p.Collections[e.Key.Value] = Collection{Closed: v.Closed.Is, MayHoldSecrets: v.MayHoldSecrets.Is, Called: r.called(&v.Called)}
+		r.FaultIf(v.MayHoldSecrets.Is && !v.Closed.Is, v.MayHoldSecrets.Node, "what strangers can enter may hold no secret (R30)", "closed: true")
 	}
-	if !f.Tools.Given() && f.Node.Kind == strictyaml.Mapping {
-		r.Fault(f.Node, "the key tools is missing", "tools: {}")
-	}
+	r.FaultIf(!f.Tools.Given() && f.Node.Kind == strictyaml.Mapping, f.Node, "the key tools is missing", "tools: {}")
 	for _, e := range f.Tools.Entries {
 		if c := r.contract(p, e.Key, &e.Value); c != nil {
 			p.Contracts[e.Key.Value] = c
@@ -155,14 +147,10 @@ func (r *reader) effect(w strictyaml.Words) Effect {
 	var e Effect
 	for _, t := range w.Items {
 		v, _ := pick(r, t, effectWords)
-		if v != 0 && e&v != 0 {
-			r.Fault(t.Node, strictyaml.Word(t.S)+" stands twice", "remove one")
-		}
+		r.FaultIf(v != 0 && e&v != 0, t.Node, strictyaml.Word(t.S)+" stands twice", "remove one")
 		e |= v
 	}
-	if w.Given() && w.Node.Kind == strictyaml.List && len(w.Items) == 0 {
-		r.Fault(w.Node, "an empty list names no effect", "leave the tool out: unknown counts as every effect")
-	}
+	r.FaultIf(emptyList(w.Place), w.Node, "an empty list names no effect", "leave the tool out: unknown counts as every effect")
 	return e
 }
 
@@ -219,29 +207,12 @@ func (r *reader) args(p *Policy, m strictyaml.Map[argFile], beside []ArgRule) []
 	return out
 }
 
+// arg compiles one argument's rule.
 func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *argFile) ArgRule {
 	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, Sorts: f.Sorts.Is, EndsDay: f.EndsDay.Is, AnyHour: f.AnyHour.Is, Makes: f.Makes.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)
-	if f.MaxItems.Valid && (f.MaxItems.N < 1 || f.MaxItems.N > 100_000) {
-		r.Fault(f.MaxItems.Node, "max_items is between 1 and 100000", "")
-	}
-	if a.Normalise && a.Type == provenance.Untyped {
-		r.Fault(f.Normalise.Node, "normalise needs a type: only a declared form can be canonical", "type: path")
-	}
-	if a.Steers && a.Role != Control && a.Role != Target {
-		r.Fault(f.Steers.Node, "what steers a call is a control, or a target", "role: control")
-	}
-	if a.AnyHour && a.Role != TimeRole {
-		r.Fault(f.AnyHour.Node, "a day has hours in the role time", "role: time")
-	}
-	if a.EndsDay && a.Role != TimeRole {
-		r.Fault(f.EndsDay.Node, "a day ends in the role time", "role: time")
-	}
-	if a.Makes && (a.Role != Target && a.Role != Selector || a.Collection == "") {
-		r.Fault(f.Makes.Node, "what an act makes is a target or a selector, and the member of a collection (R13)", "role: target, collection: …")
-	}
 	if open, ok := pick(r, f.Content, map[string]bool{"local": false, "open": true}); ok {
 		if a.Role == Content {
 			a.Local, a.Composed = !open, open
@@ -251,16 +222,9 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	}
 	if !f.From.Given() {
 		a.From, a.FromDefault = DefaultSources(a.Role), true
-	} else if f.From.Node.Kind == strictyaml.List && len(f.From.Items) == 0 {
-		r.Fault(f.From.Node, "an empty list of sources accepts nothing", "leave from out for the role's default")
 	}
-	a.Words, a.Units = r.words(f.Words, "words: [file, document]"), r.words(f.Units, "units: [shares]")
-	if a.Orders = r.words(f.Orders, "orders: [delete, remove]"); len(a.Orders) > 0 && (a.Composed || a.Local || a.Role == Amount || a.Role == TimeRole || a.Role == Enum || a.Role == Control || a.Role == Query) {
-		r.Fault(f.Orders.Node, "an order is of a thing or of a text that the user gives (R9)", "role: selector, or role: content with from: [user]")
-	}
-	if len(a.Units) > 0 && a.Role != Amount {
-		r.Fault(f.Units.Node, "units belong to the role amount", "role: amount")
-	}
+	r.FaultIf(emptyList(f.From.Place), f.From.Node, "an empty list of sources accepts nothing", "leave from out for the role's default")
+	a.Words, a.Units, a.Orders = r.words(f.Words, "words: [file, document]"), r.words(f.Units, "units: [shares]"), r.words(f.Orders, "orders: [delete, remove]")
 	a.OwnerUser = f.Owner.user
 	r.extensions(f, &a)
 	r.begins(f, &a)
@@ -271,29 +235,47 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 			a.Forms = append(a.Forms, form)
 		}
 	}
-	if len(a.Forms) > 0 && a.Role != Amount {
-		r.Fault(f.Forms.Node, "forms belong to the role amount", "role: amount")
-	}
 	if f.Max.Given() {
 		a.Max = r.decimal(f.Max)
-		if a.Role != Amount {
-			r.Fault(f.Max.Node, "max bounds the role amount", "role: amount")
-		}
 	}
+	r.fits(f, &a)
 	for i := range f.From.Items {
 		if s, ok := r.source(&a, &f.From.Items[i]); ok {
 			a.From = append(a.From, s)
 		}
 	}
 	for _, w := range []strictyaml.Words{f.Words, f.Units, f.Orders} {
-		if w.Given() && !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromUser }) {
-			r.Fault(w.Node, "words are those of the user, and this argument does not accept him", "from: [user]")
-		}
+		r.FaultIf(w.Given() && !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromUser }), w.Node, "words are those of the user, and this argument does not accept him", "from: [user]")
 	}
 	if p.Profile == Strict {
 		r.strictArg(key, f, &a)
 	}
 	return a
+}
+
+// fits holds the words of an argument to the roles that they belong to.
+func (r *reader) fits(f *argFile, a *ArgRule) {
+	for _, w := range []struct {
+		given         bool
+		at            strictyaml.Place
+		roles         []Role
+		message, hint string
+	}{
+		{a.Steers, f.Steers.Place, []Role{Control, Target}, "what steers a call is a control, or a target", "role: control"},
+		{a.AnyHour, f.AnyHour.Place, []Role{TimeRole}, "a day has hours in the role time", "role: time"},
+		{a.EndsDay, f.EndsDay.Place, []Role{TimeRole}, "a day ends in the role time", "role: time"},
+		{len(a.Units) > 0, f.Units.Place, []Role{Amount}, "units belong to the role amount", "role: amount"},
+		{len(a.Forms) > 0, f.Forms.Place, []Role{Amount}, "forms belong to the role amount", "role: amount"},
+		{f.Max.Given(), f.Max.Place, []Role{Amount}, "max bounds the role amount", "role: amount"},
+	} {
+		r.FaultIf(w.given && !slices.Contains(w.roles, a.Role), w.at.Node, w.message, w.hint)
+	}
+	ordered := slices.Contains([]Role{Target, Selector, Content, SecretRole}, a.Role) && !a.Composed && !a.Local
+	r.FaultIf(len(a.Orders) > 0 && !ordered, f.Orders.Node, "an order is of a thing or of a text that the user gives (R9)", "role: selector, or role: content with from: [user]")
+	member := (a.Role == Target || a.Role == Selector) && a.Collection != ""
+	r.FaultIf(a.Makes && !member, f.Makes.Node, "what an act makes is a target or a selector, and the member of a collection (R13)", "role: target, collection: …")
+	r.FaultIf(a.Normalise && a.Type == provenance.Untyped, f.Normalise.Node, "normalise needs a type: only a declared form can be canonical", "type: path")
+	r.FaultIf(f.MaxItems.Valid && (f.MaxItems.N < 1 || f.MaxItems.N > 100_000), f.MaxItems.Node, "max_items is between 1 and 100000", "")
 }
 
 // DefaultSources are the sources of an argument of that role whose `from` is
@@ -329,81 +311,66 @@ func (r *reader) words(f strictyaml.Words, example string) []string {
 			out = append(out, w.S)
 		}
 	}
-	if f.Given() && f.Node.Kind == strictyaml.List && len(f.Items) == 0 || len(out) > maxWords {
-		r.Fault(f.Node, "between 1 and 24 words", example)
-	}
+	r.FaultIf(emptyList(f.Place) || len(out) > maxWords, f.Node, "between 1 and 24 words", example)
 	return out
 }
 
+// source compiles one item of `from:`.
 func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	if !f.valid {
 		return s, false
 	}
-	switch f.kind.Value {
-	case "output":
-		s.Kind = FromOutput
-		if f.ref.Given() {
-			f.valid = r.outputRef(f.ref, &s)
-			return s, f.valid
-		}
-	case "said_by":
-		s.Kind = FromSaidBy
-		if f.valid = r.outputRef(f.ref, &s); !f.valid {
-			break
-		}
-		if !s.HasAt {
-			r.Fault(f.ref.Node, "said_by names the field that says who speaks", "said_by: server/tool#/from")
-		}
-		if a.Type == provenance.Untyped || a.Role != Target && a.Role != Selector && a.Role != Amount && a.Role != TimeRole {
-			r.Fault(f.kind, "said_by is for a target, a selector, an amount or a time that has a type: one value of that type is what was asked (R12)", "type: decimal")
-		}
+	s.Kind, s.Const, s.Op = sourceWords[f.kind.Value], f.cons.Items, f.op.S
+	if f.ref.Given() {
+		f.valid = r.outputRef(f.ref, &s)
+	}
+	chooses := a.Role == Target || a.Role == Selector
+	switch s.Kind {
+	case FromOutput:
 		return s, f.valid
-	case "of_named":
-		s.Kind, s.Phrases = FromNamed, r.phrases(f.said)
-		if f.valid = r.outputRef(f.ref, &s) && len(s.Phrases) > 0; f.valid && !s.HasAt {
-			r.Fault(f.ref.Node, "of_named names the field such values stand in", "of_named: server/tool#/people/*/email")
+	case FromSaidBy:
+		if f.valid {
+			r.FaultIf(!s.HasAt, f.ref.Node, "said_by names the field that says who speaks", "said_by: server/tool#/from")
+			r.FaultIf(a.Type == provenance.Untyped || !chooses && a.Role != Amount && a.Role != TimeRole, f.kind, "said_by is for a target, a selector, an amount or a time that has a type: one value of that type is what was asked (R12)", "type: decimal")
 		}
-		if a.Role != Target && a.Role != Selector {
-			r.Fault(f.kind, "of_named is for a target or a selector: one of those whom a record lists (R12)", "role: target")
-		}
+	case FromNamed:
+		s.Phrases = r.phrases(f.said)
+		f.valid = f.valid && len(s.Phrases) > 0
+		r.FaultIf(f.valid && !s.HasAt, f.ref.Node, "of_named names the field such values stand in", "of_named: server/tool#/people/*/email")
+		r.FaultIf(!chooses, f.kind, "of_named is for a target or a selector: one of those whom a record lists (R12)", "role: target")
 		return s, f.valid
-	case "catalog":
-		if s.Kind = FromCatalog; a.Role != Enum {
-			r.Fault(f.kind, "catalog vouches for the role enum only (R7)", "role: enum, or from: [{const: [...]}]")
-		}
-	case "seen":
-		s.Kind = FromSeen
-	case "approval":
-		s.Kind = FromApproval
-	case "user":
-		s.Kind = FromUser
-	case "const":
-		s.Kind, s.Const, s.Phrases = FromConst, f.cons.Items, r.phrases(f.said)
-		for _, c := range s.Const {
-			if _, _, why := provenance.Canonical(a.Type, strictjson.Of(c)); why != "" {
-				r.Fault(f.kind, "a constant is no single value of the argument's type, and can never match", "")
-				break
-			}
-		}
-	case "derived":
-		s.Kind, s.Op = FromDerived, f.op.S
-		switch {
-		case s.Op == Due:
-			if a.Role != Amount {
-				r.Fault(f.kind, "what is due is an amount (R11)", "role: amount")
-			}
-		case a.Type != provenance.Untyped && a.Type != provenance.Path:
-			r.Fault(f.kind, f.op.S+" gives a path, and the argument's type is another", "type: path")
-		case s.Op == FreshName && (len(a.Begins) > 0 || f.said.Given()):
-			if s.Phrases = r.phrases(f.said); len(s.Phrases) == 0 || len(a.Begins) == 0 || len(a.In) == 0 || len(a.Extensions) > 0 || a.Type != provenance.Untyped {
-				r.Fault(f.kind, "a name that needs no list is one the user orders, begins as the contract lists, and is of what an act makes in what other arguments say (R36)",
-					"{ derived: fresh, phrases: [make a branch] }, begins: [fix-], makes: true, in: [/repo]")
-			}
-		case s.Op == FreshName && len(a.Extensions) == 0:
-			r.Fault(f.kind, "a name that the agent makes up ends in one of the extensions the contract lists (R36)", "extensions: [.txt]")
-		}
+	case FromCatalog:
+		r.FaultIf(a.Role != Enum, f.kind, "catalog vouches for the role enum only (R7)", "role: enum, or from: [{const: [...]}]")
+	case FromConst:
+		s.Phrases = r.phrases(f.said)
+		r.FaultIf(slices.ContainsFunc(s.Const, func(c []byte) bool {
+			_, _, why := provenance.Canonical(a.Type, strictjson.Of(c))
+			return why != ""
+		}), f.kind, "a constant is no single value of the argument's type, and can never match", "")
+	case FromDerived:
+		s.Phrases = r.derived(a, f)
 	}
 	return s, true
+}
+
+// derived holds a value that follows from others to the argument it is for, and returns
+// the orders by which the user leaves it to the agent.
+func (r *reader) derived(a *ArgRule, f *sourceFile) (phrases []string) {
+	untyped, fresh := a.Type == provenance.Untyped, f.op.S == FreshName
+	switch {
+	case f.op.S == Due:
+		r.FaultIf(a.Role != Amount, f.kind, "what is due is an amount (R11)", "role: amount")
+	case !untyped && a.Type != provenance.Path:
+		r.Fault(f.kind, f.op.S+" gives a path, and the argument's type is another", "type: path")
+	case fresh && (len(a.Begins) > 0 || f.said.Given()):
+		phrases = r.phrases(f.said)
+		r.FaultIf(len(phrases) == 0 || len(a.Begins) == 0 || len(a.In) == 0 || len(a.Extensions) > 0 || !untyped, f.kind,
+			"a name that needs no list is one the user orders, begins as the contract lists, and is of what an act makes in what other arguments say (R36)",
+			"{ derived: fresh, phrases: [make a branch] }, begins: [fix-], makes: true, in: [/repo]")
+	case fresh && len(a.Extensions) == 0:
+		r.Fault(f.kind, "a name that the agent makes up ends in one of the extensions the contract lists (R36)", "extensions: [.txt]")
+	}
+	return phrases
 }
 
 func (r *reader) outputRef(t strictyaml.String, s *Source) bool {
@@ -443,43 +410,46 @@ func (r *reader) cases(p *Policy, c *Contract, f *toolFile) {
 		}
 		if first == "" {
 			first = k.at.Value
-			at, err := provenance.ParsePattern(first)
-			if err != nil || !at.Exact() {
-				r.Fault(k.at, "cases are told apart by one exact pointer", "/method")
+			if !r.caseAt(c, k.at) {
 				continue
 			}
-			c.CaseAt = at.Tokens
-			for _, a := range c.Args {
-				if a.At.Match(at.Tokens) && a.Role != Enum && a.Role != Control {
-					r.Fault(k.at, "cases are told apart by an enum or a control, and this argument has another role", "role: enum")
-				}
-			}
-		} else if k.at.Value != first {
-			r.Fault(k.at, "all cases of a tool are told apart by the same argument", strictyaml.Word(first)+": [...]")
 		}
-		for j, v := range k.values.Items {
-			n, val := k.values.Node.Items[min(j, len(k.values.Node.Items)-1)], string(v)
-			if canonical, err := strictjson.Canonical(v); err == nil {
-				val = string(canonical)
-			}
-			if kind := strictjson.KindOf(v); kind == strictjson.Object || kind == strictjson.Array {
-				r.Fault(n, "a case's value is a plain value", "")
-			}
-			if seen[val] {
-				r.Fault(n, "the value stands in two cases", "remove one")
-			}
-			seen[val] = true
-		}
+		r.FaultIf(k.at.Value != first, k.at, "all cases of a tool are told apart by the same argument", strictyaml.Word(first)+": [...]")
+		r.caseValues(&k.values, seen)
 		out := Case{Values: k.values.Items, Effect: r.effect(k.body.Effect), Line: k.at.Line, Col: k.at.Column}
-		if !k.body.Effect.Given() {
-			r.Fault(k.at, "the case has no effect", "effect: read")
-		}
+		r.FaultIf(!k.body.Effect.Given(), k.at, "the case has no effect", "effect: read")
 		out.Args = r.args(p, k.body.Args, c.Args)
 		out.Phrases = r.phrases(k.body.Phrases)
 		c.Cases = append(c.Cases, out)
 	}
-	if f.Cases.Given() && f.Cases.Node.Kind == strictyaml.List && len(f.Cases.Items) == 0 {
-		r.Fault(f.Cases.Node, "an empty list of cases", "remove it")
+	r.FaultIf(emptyList(f.Cases.Place), f.Cases.Node, "an empty list of cases", "remove it")
+}
+
+// caseAt reads the pointer of the argument that tells the cases apart.
+func (r *reader) caseAt(c *Contract, n *strictyaml.Node) bool {
+	at, err := provenance.ParsePattern(n.Value)
+	if err != nil || !at.Exact() {
+		r.Fault(n, "cases are told apart by one exact pointer", "/method")
+		return false
+	}
+	c.CaseAt = at.Tokens
+	for _, a := range c.Args {
+		r.FaultIf(a.At.Match(at.Tokens) && a.Role != Enum && a.Role != Control, n, "cases are told apart by an enum or a control, and this argument has another role", "role: enum")
+	}
+	return true
+}
+
+// caseValues holds the values of one case to those that were seen.
+func (r *reader) caseValues(values *strictyaml.Constants, seen map[string]bool) {
+	for i, v := range values.Items {
+		n, val := values.Node.Items[min(i, len(values.Node.Items)-1)], string(v)
+		if canonical, err := strictjson.Canonical(v); err == nil {
+			val = string(canonical)
+		}
+		kind := strictjson.KindOf(v)
+		r.FaultIf(kind == strictjson.Object || kind == strictjson.Array, n, "a case's value is a plain value", "")
+		r.FaultIf(seen[val], n, "the value stands in two cases", "remove one")
+		seen[val] = true
 	}
 }
 
@@ -491,7 +461,7 @@ func (r *reader) where(p *Policy, c *Contract, f *toolFile) {
 			continue
 		}
 		key := s.Server + "/" + s.Tool
-		if was, is := p.goes[key]; s.HasAt && (!s.At.Exact() || len(s.At.Tokens) == 0) || is && was.At.Source != s.At.Source {
+		if was, is := p.goes[key]; s.HasAt && !single(s.At) || is && was.At.Source != s.At.Source {
 			r.Fault(t.Node, "where an act is done is said by one argument of a tool, by its exact pointer, alike in all contracts", "server/tool#/url")
 			continue
 		}
@@ -501,18 +471,16 @@ func (r *reader) where(p *Policy, c *Contract, f *toolFile) {
 	ordered := slices.ContainsFunc(c.Args, func(a ArgRule) bool { return len(a.Orders) > 0 }) || slices.ContainsFunc(c.Cases, func(k Case) bool {
 		return slices.ContainsFunc(k.Args, func(a ArgRule) bool { return len(a.Orders) > 0 })
 	})
-	if f.Where.Given() && !ordered {
-		r.Fault(f.Where.Node, "where an act is done is asked of what the user ordered, and no argument has orders", "orders: [type]")
-	}
+	r.FaultIf(f.Where.Given() && !ordered, f.Where.Node, "where an act is done is asked of what the user ordered, and no argument has orders", "orders: [type]")
 }
 
 // reads compiles `reads:`.
 func (r *reader) reads(c *Contract, f *toolFile) {
 	for i, e := range f.Reads.Entries {
-		at, err := provenance.ParsePattern(e.Key.Value)
+		at, _ := provenance.ParsePattern(e.Key.Value)
 		in, ok := pick(r, e.Value, map[string]statement.Dialect{"sqlite": statement.SQLite, "postgres": statement.Postgres})
 		switch {
-		case err != nil || !at.Exact() || len(at.Tokens) == 0:
+		case !single(at):
 			r.Fault(e.Key, "the statement stands in one argument, by its exact pointer", "/query")
 		case i > 0:
 			r.Fault(e.Key, "one argument holds the statement", "remove one")
@@ -522,9 +490,7 @@ func (r *reader) reads(c *Contract, f *toolFile) {
 			c.ReadsAt, c.ReadsIn = at.Tokens, in
 		}
 	}
-	if f.Reads.Given() && f.Reads.Node.Kind == strictyaml.Mapping && len(f.Reads.Entries) == 0 {
-		r.Fault(f.Reads.Node, "an empty mapping names no statement", "reads: { /query: postgres }")
-	}
+	r.FaultIf(f.Reads.Given() && f.Reads.Node.Kind == strictyaml.Mapping && len(f.Reads.Entries) == 0, f.Reads.Node, "an empty mapping names no statement", "reads: { /query: postgres }")
 }
 
 // outputSchema reads a schema written as YAML or as a text of JSON.
@@ -587,13 +553,12 @@ func (r *reader) whole(p *Policy, c *Contract) {
 	}
 	for a, e := range c.everyArg {
 		for _, s := range a.From {
-			if s.Kind == FromSaidBy && e&(Delete|Auth) != 0 {
+			switch {
+			case s.Kind == FromSaidBy && e&(Delete|Auth) != 0:
 				r.FaultAt(a.Line, a.Col, "said_by vouches for no deletion and no grant (R12)", "")
-			}
-			if s.Kind == FromNamed && e&(Transfer|Delete|Auth) != 0 {
+			case s.Kind == FromNamed && e&(Transfer|Delete|Auth) != 0:
 				r.FaultAt(a.Line, a.Col, "of_named vouches for no payment, no deletion and no grant (R12)", "")
-			}
-			if s.Kind == FromSeen && (e&Egress == 0 || e&^(Read|Egress) != 0) {
+			case s.Kind == FromSeen && e&^Read != Egress:
 				r.FaultAt(a.Line, a.Col, "seen vouches under the effect egress alone (R20)", "effect: egress")
 			}
 		}

@@ -24,8 +24,8 @@ func (r *reader) composites(c *Contract, f *toolFile) {
 		for isForm && strings.Contains(rest, "{") {
 			text, pointer, _ := strings.Cut(rest, "{")
 			name, after, closed := strings.Cut(pointer, "}")
-			at, err := provenance.ParsePattern(name)
-			isForm = closed && err == nil && at.Exact() && len(at.Tokens) > 0 && (len(k.Args) == 0 || strings.ContainsAny(text, "/:#@")) &&
+			at, _ := provenance.ParsePattern(name)
+			isForm = closed && single(at) && (len(k.Args) == 0 || strings.ContainsAny(text, "/:#@")) &&
 				!slices.ContainsFunc(k.Args, func(p provenance.Pattern) bool { return p.Source == at.Source })
 			k.Args, k.Text, rest = append(k.Args, at), append(k.Text, text), after
 		}

@@ -177,23 +177,8 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 			continue // a fault already
 		}
 		line := Grown{Tool: g.Tool.S, Arg: g.Arg.S, From: g.From.S, In: g.In.S, Writes: g.Writes.S, Closed: g.Closed.S, By: g.By.S, At: g.At.S}
-		kinds := 0
-		for _, given := range []bool{g.From.Given(), g.Const.Given(), g.Call.Given(), g.Closed.Given()} {
-			if given {
-				kinds++
-			}
-		}
 		switch {
-		case kinds != 1 || g.Tool.Given() == g.Closed.Given() || g.Arg.Given() != (g.From.Given() || g.Const.Given()):
-			r.Fault(g.Node, "a grown line is of an argument and its from or const, of a tool and a call, or of a collection that is closed", "writ grown list")
-		case g.Writes.Given() && (g.Writes.S != WritesOurs && g.Writes.S != WritesServer || !g.From.Given()):
-			r.Fault(g.Writes.Node, "writes is of a from, and says ours or server", "writes: ours")
-		case g.Texts.Node != nil && !g.Call.Given():
-			r.Fault(g.Texts.Node, "texts are those that a call was kept without", "writ grown remove")
-		case g.In.Given() && (g.In.S != InText || !g.Writes.Given()):
-			r.Fault(g.In.Node, "in is of a from that says writes: ours, and says text", "in: text, writes: ours")
-		case p.Profile == Strict:
-			r.Fault(g.Node, "profile strict knows no grown lines", "remove it")
+		case !r.grownForm(p, g): // a fault already
 		case g.Closed.Given():
 			c, ok := p.Collections[g.Closed.S]
 			if !ok {
@@ -216,6 +201,26 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 		}
 		p.Grown = append(p.Grown, line)
 	}
+}
+
+// grownForm reports whether a line has the form of one.
+func (r *reader) grownForm(p *Policy, g *grownFile) bool {
+	kinds := slices.DeleteFunc([]strictyaml.Place{g.From.Place, g.Const.Place, g.Call.Place, g.Closed.Place}, func(k strictyaml.Place) bool { return !k.Given() })
+	switch {
+	case len(kinds) != 1 || g.Tool.Given() == g.Closed.Given() || g.Arg.Given() != (g.From.Given() || g.Const.Given()):
+		r.Fault(g.Node, "a grown line is of an argument and its from or const, of a tool and a call, or of a collection that is closed", "writ grown list")
+	case g.Writes.Given() && (g.Writes.S != WritesOurs && g.Writes.S != WritesServer || !g.From.Given()):
+		r.Fault(g.Writes.Node, "writes is of a from, and says ours or server", "writes: ours")
+	case g.Texts.Given() && !g.Call.Given():
+		r.Fault(g.Texts.Node, "texts are those that a call was kept without", "writ grown remove")
+	case g.In.Given() && (g.In.S != InText || !g.Writes.Given()):
+		r.Fault(g.In.Node, "in is of a from that says writes: ours, and says text", "in: text, writes: ours")
+	case p.Profile == Strict:
+		r.Fault(g.Node, "profile strict knows no grown lines", "remove it")
+	default:
+		return true
+	}
+	return false
 }
 
 // ours reports whether an output is the one that a source names and that a person may
@@ -262,61 +267,74 @@ func (r *reader) growCall(p *Policy, g *grownFile, line *Grown) {
 // growArg adds a source to an argument.
 func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 	c := p.Contracts[g.Tool.S]
-	at, err := provenance.ParsePattern(g.Arg.S)
+	at, _ := provenance.ParsePattern(g.Arg.S)
 	switch {
 	case c == nil:
 		r.Fault(g.Tool.Node, "the policy has no contract for "+strictyaml.Word(g.Tool.S), "writ grown remove")
 		return
-	case err != nil || len(at.Tokens) == 0:
+	case len(at.Tokens) == 0:
 		r.Fault(g.Arg.Node, "not a pointer to an argument", "/to/*")
 		return
 	}
-	s := Source{Kind: FromConst, Const: [][]byte{line.Const}, Grown: true}
+	s, ok := Source{Kind: FromConst, Const: [][]byte{line.Const}, Grown: true}, true
 	if g.From.Given() {
-		s = Source{Kind: FromOutput, Ours: g.Writes.Given(), Minted: g.Writes.S == WritesServer, InText: g.In.Given()}
-		if !r.outputRef(g.From, &s) {
-			return
-		}
-		from := p.Contracts[s.Server+"/"+s.Tool]
-		if s.InText && from != nil {
-			r.fieldOfText(from, &s, g.Node)
-		} else {
-			r.reference(p, g.From, false)
-		}
-		if s.Ours {
-			if from != nil && !slices.ContainsFunc(from.Outputs, s.ours) {
-				r.Fault(g.From.Node, "writes: "+g.Writes.S+" is of one output that the contract calls external, as it stands: no text, key or secret", "writ grown remove")
-				return
-			}
-		} else if from != nil && !slices.ContainsFunc(from.Outputs, func(o provenance.OutputRule) bool {
-			return o.Label >= writ.System && (!s.HasAt || o.At.Source == s.At.Source || o.InText)
-		}) {
-			r.Fault(g.From.Node, "that output is what others can write: it vouches for nothing, from now on neither", "writ grown remove")
-			return
-		}
+		s, ok = r.grownOutput(p, g)
+	}
+	if !ok {
+		return
+	}
+	lists := [][]ArgRule{c.Args}
+	for _, k := range c.Cases {
+		lists = append(lists, k.Args)
 	}
 	found := false
-	add := func(rules []ArgRule) {
-		for i := range rules {
-			a := &rules[i]
-			if a.At.Source != at.Source {
-				continue
-			}
+	for _, rules := range lists {
+		if i := slices.IndexFunc(rules, func(a ArgRule) bool { return a.At.Source == at.Source }); i >= 0 {
 			found = true
-			if a.Role == Enum || a.Role == Control || a.Role == SecretRole || a.Role == Content || s.Ours && a.Role == Query {
-				r.Fault(g.Arg.Node, "an argument of role "+a.Role.String()+" grows nothing: it is the operator's to change", "writ grown remove")
-				return
-			}
-			a.From, a.FromDefault = append(slices.Clone(a.From), s), false
+			r.growRule(&rules[i], s, g.Arg.Node)
 		}
-	}
-	add(c.Args)
-	for i := range c.Cases {
-		add(c.Cases[i].Args)
 	}
 	if !found && len(c.Args) < maxRules && !strings.Contains(at.Source, "*") {
 		c.Args = append(c.Args, ArgRule{At: at, From: append(DefaultSources(Target), s), Line: c.Line, Col: c.Col})
 	} else if !found {
 		r.Fault(g.Arg.Node, "the contract has no rule for that argument", "writ grown remove")
 	}
+}
+
+// growRule adds a source to the rule of an argument.
+func (r *reader) growRule(a *ArgRule, s Source, at *strictyaml.Node) {
+	if a.Role == Enum || a.Role == Control || a.Role == SecretRole || a.Role == Content || s.Ours && a.Role == Query {
+		r.Fault(at, "an argument of role "+a.Role.String()+" grows nothing: it is the operator's to change", "writ grown remove")
+		return
+	}
+	a.From, a.FromDefault = append(slices.Clone(a.From), s), false
+}
+
+// grownOutput is the source of a line that names an output, where that may vouch.
+func (r *reader) grownOutput(p *Policy, g *grownFile) (s Source, ok bool) {
+	s = Source{Kind: FromOutput, Ours: g.Writes.Given(), Minted: g.Writes.S == WritesServer, InText: g.In.Given()}
+	if !r.outputRef(g.From, &s) {
+		return s, false
+	}
+	from := p.Contracts[s.Server+"/"+s.Tool]
+	if s.InText && from != nil {
+		r.fieldOfText(from, &s, g.Node)
+	} else {
+		r.reference(p, g.From, false)
+	}
+	vouches := s.ours
+	if !s.Ours {
+		vouches = func(o provenance.OutputRule) bool {
+			return o.Label >= writ.System && (!s.HasAt || o.At.Source == s.At.Source || o.InText)
+		}
+	}
+	switch {
+	case from == nil || slices.ContainsFunc(from.Outputs, vouches):
+		return s, true
+	case s.Ours:
+		r.Fault(g.From.Node, "writes: "+g.Writes.S+" is of one output that the contract calls external, as it stands: no text, key or secret", "writ grown remove")
+	default:
+		r.Fault(g.From.Node, "that output is what others can write: it vouches for nothing, from now on neither", "writ grown remove")
+	}
+	return s, false
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -37,33 +38,34 @@ func last(p provenance.Pattern) string {
 func supplyOf(p *Policy) supply {
 	s := supply{map[string]bool{}, map[provenance.Type]bool{}, map[[2]string]bool{}, map[[3]string]*ArgRule{}, map[string]bool{}}
 	for _, key := range slices.Sorted(maps.Keys(p.Contracts)) {
-		c := p.Contracts[key]
-		for _, o := range c.Outputs {
-			if o.Label >= writ.Party {
-				s.collections[o.Collection] = true
-				s.types[o.Type] = true
-			} else {
-				s.below[[2]string{"", o.Collection}], s.below[[2]string{string(o.Type), ""}] = true, true
-			}
-			if inRecord(&o) {
-				s.records[o.Collection] = s.records[o.Collection] || o.Authoritative
-			}
-		}
-		for a, e := range c.everyArg {
-			if len(a.In) > 0 {
-				s.collections[a.Collection] = true
-			}
-			if !e.Gated() || a.Role == Target || a.Role == Selector {
-				continue
-			}
-			for _, k := range [][3]string{{c.Server, "collection", a.Collection}, {c.Server, "name", last(a.At)}} {
-				if s.setters[k] == nil {
-					s.setters[k] = a
-				}
-			}
-		}
+		s.add(p.Contracts[key])
 	}
 	return s
+}
+
+func (s *supply) add(c *Contract) {
+	for _, o := range c.Outputs {
+		if o.Label >= writ.Party {
+			s.collections[o.Collection] = true
+			s.types[o.Type] = true
+		} else {
+			s.below[[2]string{"", o.Collection}], s.below[[2]string{string(o.Type), ""}] = true, true
+		}
+		if inRecord(&o) {
+			s.records[o.Collection] = s.records[o.Collection] || o.Authoritative
+		}
+	}
+	for a, e := range c.everyArg {
+		if len(a.In) > 0 {
+			s.collections[a.Collection] = true
+		}
+		if !e.Gated() || a.Role == Target || a.Role == Selector {
+			continue
+		}
+		for _, k := range [][3]string{{c.Server, "collection", a.Collection}, {c.Server, "name", last(a.At)}} {
+			s.setters[k] = cmp.Or(s.setters[k], a)
+		}
+	}
 }
 
 // lint warns of what is allowed and likely wrong.
@@ -119,10 +121,7 @@ func (r *reader) lintLeaves(c *Contract) {
 // inRecord reports whether an output stands in a record beside other fields: not
 // as a line, a key or an element of a list (R9).
 func inRecord(o *provenance.OutputRule) bool {
-	at := o.At
-	if o.Extract == provenance.ExtractJSON {
-		at = o.Pointer
-	}
+	at := placeOf(o)
 	return !o.Keys && o.Extract != provenance.ExtractLines && o.Extract != provenance.ExtractTree && len(at.Tokens) > 0 && last(at) != "*"
 }
 
@@ -181,31 +180,20 @@ func (r *reader) lintMakes(p *Policy, c *Contract) {
 		}
 	}
 	for i, o := range c.Outputs {
-		if from != "" && p.Collections[o.Collection].Closed {
-			r.Warn(r.outputAt[c][i], "this act chooses from the open collection "+strictyaml.Word(from)+": what it makes is no member of the closed collection "+
-				strictyaml.Word(o.Collection)+", nor is what is listed of it afterwards and was not before (R28)", "take closed away")
-		}
+		r.WarnIf(from != "" && p.Collections[o.Collection].Closed, r.outputAt[c][i], "this act chooses from the open collection "+strictyaml.Word(from)+": what it makes is no member of the closed collection "+
+			strictyaml.Word(o.Collection)+", nor is what is listed of it afterwards and was not before (R28)", "take closed away")
 	}
 }
 
 func (r *reader) lintOutput(c *Contract, i int, know supply) {
 	o, n := c.Outputs[i], r.outputAt[c][i]
-	at := o.At
-	if o.Extract == provenance.ExtractJSON {
-		at = o.Pointer
-	}
+	at := placeOf(&o)
 	name := last(at)
 	trusted := o.Label >= writ.System
-	if trusted && o.Extract != provenance.ExtractLines && o.Extract != provenance.ExtractTree && slices.Contains(prose, name) {
-		r.Warn(n, "the output "+strictyaml.Word(at.Source)+" looks like free text and is labelled system: anyone who can write it would choose targets (R2)", "label: external")
-	}
-	if trusted && o.InText && o.Extract == provenance.NoExtract {
-		r.Warn(n, "a whole text is labelled system: what is in it as a whole can be chosen by whoever writes it (R2)", "extract: lines or json, or label: external")
-	}
-	if trusted && o.Extract == provenance.ExtractLines && !o.HasJoin {
-		r.Warn(n, "lines without join: who can choose a name with a line feed in it makes this list vouch for what it does not hold (R33)",
-			"join: /path for a directory's names, extract: json, or label: external where strangers choose names")
-	}
+	r.WarnIf(trusted && o.Extract != provenance.ExtractLines && o.Extract != provenance.ExtractTree && slices.Contains(prose, name), n, "the output "+strictyaml.Word(at.Source)+" looks like free text and is labelled system: anyone who can write it would choose targets (R2)", "label: external")
+	r.WarnIf(trusted && o.InText && o.Extract == provenance.NoExtract, n, "a whole text is labelled system: what is in it as a whole can be chosen by whoever writes it (R2)", "extract: lines or json, or label: external")
+	r.WarnIf(trusted && o.Extract == provenance.ExtractLines && !o.HasJoin, n, "lines without join: who can choose a name with a line feed in it makes this list vouch for what it does not hold (R33)",
+		"join: /path for a directory's names, extract: json, or label: external where strangers choose names")
 	if !o.Authoritative {
 		return
 	}
@@ -266,7 +254,23 @@ func (r *reader) lintRecords(p *Policy, c *Contract) {
 	if first == nil || c.Closed {
 		return
 	}
-	bound := map[string]bool{first.At.Source: true} // whatever in between
+	bound := c.boundTo(first)
+	for b, e := range c.everyArg {
+		if !e.Gated() || b == first || b.Collection == "" || b.Collection == first.Collection || b.Role != Selector && b.Role != Target && b.Role != Amount || bound[b.At.Source] {
+			continue
+		}
+		nothing := ", and nothing holds this argument to the record that " + strictyaml.Word(first.At.Source) + " names (R37)"
+		if p.together(first.Collection, b.Collection, false) {
+			r.WarnAt(b.Line, b.Col, "an output lists "+strictyaml.Word(b.Collection)+" within records of "+strictyaml.Word(first.Collection)+nothing, "of: "+first.At.Source)
+		} else if by := p.joins(first.Collection, b.Collection); by != "" {
+			r.WarnAt(b.Line, b.Col, "outputs list "+strictyaml.Word(b.Collection)+" within records of "+strictyaml.Word(by)+", which records of "+strictyaml.Word(first.Collection)+" name"+nothing, "of: "+first.At.Source+", by: "+by)
+		}
+	}
+}
+
+// boundTo are the arguments that are held to the record of one, whatever in between.
+func (c *Contract) boundTo(a *ArgRule) map[string]bool {
+	bound := map[string]bool{a.At.Source: true}
 	for range c.Bindings {
 		for _, k := range c.Bindings {
 			of := append([]provenance.Pattern{k.First}, k.Others...)
@@ -277,22 +281,18 @@ func (r *reader) lintRecords(p *Policy, c *Contract) {
 			}
 		}
 	}
-	for b, e := range c.everyArg {
-		if !e.Gated() || b == first || b.Collection == "" || b.Collection == first.Collection || b.Role != Selector && b.Role != Target && b.Role != Amount || bound[b.At.Source] {
-			continue
-		}
-		nothing := ", and nothing holds this argument to the record that " + strictyaml.Word(first.At.Source) + " names (R37)"
-		if p.together(first.Collection, b.Collection, false) {
-			r.WarnAt(b.Line, b.Col, "an output lists "+strictyaml.Word(b.Collection)+" within records of "+strictyaml.Word(first.Collection)+nothing, "of: "+first.At.Source)
-			continue
-		}
-		for _, by := range slices.Sorted(maps.Keys(p.Collections)) {
-			if by != first.Collection && by != b.Collection && p.together(first.Collection, by, true) && p.together(by, b.Collection, false) {
-				r.WarnAt(b.Line, b.Col, "outputs list "+strictyaml.Word(b.Collection)+" within records of "+strictyaml.Word(by)+", which records of "+strictyaml.Word(first.Collection)+" name"+nothing, "of: "+first.At.Source+", by: "+by)
-				break
-			}
+	return bound
+}
+
+// joins is a collection whose members stand in records of the one, and name records that
+// list the other; "" for none.
+func (p *Policy) joins(first, other string) string {
+	for _, by := range slices.Sorted(maps.Keys(p.Collections)) {
+		if by != first && by != other && p.together(first, by, true) && p.together(by, other, false) {
+			return by
 		}
 	}
+	return ""
 }
 
 // together reports whether some output lists members of the one collection in records
@@ -303,9 +303,10 @@ func (p *Policy) together(first, other string, directly bool) bool {
 			if a.Collection != first || !inRecord(&a) {
 				continue
 			}
-			record := pathOf(&a)[:len(pathOf(&a))-1]
+			record := placeOf(&a).Tokens
+			record = record[:len(record)-1]
 			for _, b := range c.Outputs {
-				if path := pathOf(&b); b.Collection == other && len(path) > len(record) && slices.Equal(path[:len(record)], record) && (len(path) == len(record)+1) == directly {
+				if path := placeOf(&b).Tokens; b.Collection == other && len(path) > len(record) && slices.Equal(path[:len(record)], record) && (len(path) == len(record)+1) == directly {
 					return true
 				}
 			}
@@ -314,10 +315,10 @@ func (p *Policy) together(first, other string, directly bool) bool {
 	return false
 }
 
-// pathOf is where an output stands in a result or in the JSON of a text.
-func pathOf(o *provenance.OutputRule) []string {
+// placeOf is where an output stands in a result or in the JSON of a text.
+func placeOf(o *provenance.OutputRule) provenance.Pattern {
 	if o.Extract == provenance.ExtractJSON {
-		return o.Pointer.Tokens
+		return o.Pointer
 	}
-	return o.At.Tokens
+	return o.At
 }

@@ -62,9 +62,7 @@ func (r *reader) lintUnused(p *Policy, f *policyFile) {
 		}
 	}
 	for _, e := range f.Collections.Entries {
-		if !used[e.Key.Value] {
-			r.Warn(e.Key, "no output and no argument is of this collection", "remove it, or collection: "+strictyaml.Word(e.Key.Value))
-		}
+		r.WarnIf(!used[e.Key.Value], e.Key, "no output and no argument is of this collection", "remove it, or collection: "+strictyaml.Word(e.Key.Value))
 	}
 }
 
@@ -110,9 +108,7 @@ func (r *reader) lintOneShot(p *Policy, c *Contract) {
 					slices.ContainsFunc(a.From, func(s Source) bool { return s.names(c, &o) && s.HasAt }))
 			}
 		}
-		if !taken {
-			r.Warn(r.outputAt[c][i], "no act has an argument that takes this one-time value: it vouches for nothing (R19)", "from: [output: server/tool#/pointer] at the act")
-		}
+		r.WarnIf(!taken, r.outputAt[c][i], "no act has an argument that takes this one-time value: it vouches for nothing (R19)", "from: [output: server/tool#/pointer] at the act")
 	}
 }
 
@@ -152,49 +148,59 @@ func (r *reader) lintOwner(p *Policy, a *ArgRule) {
 
 // lintSources warns of what an argument accepts in vain.
 func (r *reader) lintSources(p *Policy, c *Contract, a *ArgRule) {
-	own, paths := len(a.From) > 0, false
-	for _, o := range p.Contracts {
-		paths = paths || slices.ContainsFunc(o.Outputs, func(o provenance.OutputRule) bool {
-			return o.Label >= writ.System && (o.Type == provenance.Path || o.HasJoin)
-		})
-	}
-	consts := map[string]bool{}
+	own := len(a.From) > 0
 	for _, s := range a.From {
 		own = own && s.Kind == FromOutput && s.Server == c.Server && s.Tool == c.Tool
-		if s.Kind == FromDerived && s.Op != Due && len(s.Phrases) == 0 && !paths {
+		if s.Kind == FromDerived && s.Op != Due && len(s.Phrases) == 0 && !p.listsPaths() {
 			r.WarnAt(a.Line, a.Col, "no output of this policy is a path that may vouch: "+strictyaml.Word("derived: "+s.Op)+" has no directory to begin with", "type: path at the output that lists them")
 		}
+		if of := p.Contracts[s.Server+"/"+s.Tool]; s.Kind == FromOutput && of != nil && !s.Ours && of.vouchesNothing(&s) {
+			r.WarnAt(a.Line, a.Col, "what "+strictyaml.Word(s.Server+"/"+s.Tool)+" returns there is labelled below party, and vouches for nothing; the rule can never match",
+				"from: [user], or label: system where the server alone can write it")
+		}
+	}
+	r.lintConstants(a)
+	if own {
+		r.WarnAt(a.Line, a.Col, "only answers of this very tool vouch for "+strictyaml.Word(a.At.Source)+", which its first call would need", "name the tool that lists them")
+	}
+}
+
+// listsPaths reports whether some output is a path that may vouch.
+func (p *Policy) listsPaths() bool {
+	for _, c := range p.Contracts {
+		if slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool {
+			return o.Label >= writ.System && (o.Type == provenance.Path || o.HasJoin)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// vouchesNothing reports whether a source names outputs of the tool, and none of them vouches.
+func (c *Contract) vouchesNothing(s *Source) bool {
+	others := slices.DeleteFunc(slices.Clone(c.Outputs), func(o provenance.OutputRule) bool { return !s.names(c, &o) })
+	return len(others) > 0 && !slices.ContainsFunc(others, func(o provenance.OutputRule) bool { return o.Label >= writ.Party })
+}
+
+// lintConstants warns of a constant that the operator wrote twice, or that is refused.
+func (r *reader) lintConstants(a *ArgRule) {
+	seen := map[string]bool{}
+	for _, s := range a.From {
+		if s.Grown {
+			continue
+		}
 		for _, v := range s.Const {
-			if s.Grown {
-				continue
-			}
 			if n, err := strictjson.Canonical(v); err == nil {
-				if consts[string(n)] {
+				if seen[string(n)] {
 					r.WarnAt(a.Line, a.Col, "a constant of "+strictyaml.Word(a.At.Source)+" stands twice", "remove one")
 				}
-				consts[string(n)] = true
+				seen[string(n)] = true
 			}
 			if over(v, a.Max) {
 				r.WarnAt(a.Line, a.Col, "a constant of "+strictyaml.Word(a.At.Source)+" is above its max, and is refused (R11)", "max: …")
 			}
 		}
-		if of := p.Contracts[s.Server+"/"+s.Tool]; s.Kind == FromOutput && of != nil && !s.Ours {
-			low := false
-			for _, o := range of.Outputs {
-				if s.names(of, &o) {
-					if low = o.Label < writ.Party; !low {
-						break
-					}
-				}
-			}
-			if low {
-				r.WarnAt(a.Line, a.Col, "what "+strictyaml.Word(s.Server+"/"+s.Tool)+" returns there is labelled below party, and vouches for nothing; the rule can never match",
-					"from: [user], or label: system where the server alone can write it")
-			}
-		}
-	}
-	if own {
-		r.WarnAt(a.Line, a.Col, "only answers of this very tool vouch for "+strictyaml.Word(a.At.Source)+", which its first call would need", "name the tool that lists them")
 	}
 }
 
@@ -206,35 +212,31 @@ func over(v []byte, most string) bool {
 	return why == "" && read && bounded && n.Cmp(m) > 0
 }
 
-// lintIdle warns of words that bind acts alone, at a tool that only reads, and of words
-// of effects that the tool has not.
+// lintRead warns of words that bind acts alone, at a tool that only reads.
+func (r *reader) lintRead(c *Contract, f *toolFile) {
+	for word, n := range map[string]*strictyaml.Node{"no_args": f.NoArgs.Node, "idempotent": f.Idempotent.Node, "idempotency_key": f.IdempotencyKey.Node, "contested": f.Contested.Node, "budgets": f.Budgets.Node, "phrases": f.Phrases.Node} {
+		r.WarnIf(n != nil, n, strictyaml.Word(word)+" binds acts, and this tool only reads: it does nothing here", "remove it, or declare the effect")
+	}
+	for i, o := range c.Outputs {
+		r.WarnIf(o.Creates, r.outputAt[c][i], "a read makes nothing: "+strictyaml.Word("creates")+" is of what an act newly made (R13)", "remove it")
+	}
+	for a := range c.everyArg {
+		if a.Makes {
+			r.WarnAt(a.Line, a.Col, "a read makes nothing: "+strictyaml.Word("makes")+" is of what an act newly makes (R13)", "remove it")
+		}
+	}
+}
+
+// lintIdle warns of words that do nothing by the effects that a tool has.
 func (r *reader) lintIdle(c *Contract, f *toolFile) {
 	e := c.Declared()
 	if e == Read {
-		for word, n := range map[string]*strictyaml.Node{"no_args": f.NoArgs.Node, "idempotent": f.Idempotent.Node, "idempotency_key": f.IdempotencyKey.Node, "contested": f.Contested.Node, "budgets": f.Budgets.Node, "phrases": f.Phrases.Node} {
-			if n != nil {
-				r.Warn(n, strictyaml.Word(word)+" binds acts, and this tool only reads: it does nothing here", "remove it, or declare the effect")
-			}
-		}
-		for i, o := range c.Outputs {
-			if o.Creates {
-				r.Warn(r.outputAt[c][i], "a read makes nothing: "+strictyaml.Word("creates")+" is of what an act newly made (R13)", "remove it")
-			}
-		}
-		for a := range c.everyArg {
-			if a.Makes {
-				r.WarnAt(a.Line, a.Col, "a read makes nothing: "+strictyaml.Word("makes")+" is of what an act newly makes (R13)", "remove it")
-			}
-		}
+		r.lintRead(c, f)
 		return
 	}
-	if f.Contested.Given() && c.Contested != ContestedAccepted && e&(Transfer|Delete) == 0 {
-		r.Warn(f.Contested.Node, "contested is asked of what pays or deletes, and this tool does neither (R25)", "remove it")
-	}
+	r.WarnIf(f.Contested.Given() && c.Contested != ContestedAccepted && e&(Transfer|Delete) == 0, f.Contested.Node, "contested is asked of what pays or deletes, and this tool does neither (R25)", "remove it")
 	for i, o := range c.Outputs {
-		if e&Egress != 0 && e&^(Read|Egress) == 0 && c.CaseAt == nil && c.Method == CallTool && o.Label >= writ.System && !o.Authoritative {
-			r.Warn(r.outputAt[c][i], "what is fetched is written by whoever runs that place, and is labelled system: he would choose targets (R2)", "label: external")
-		}
+		r.WarnIf(e&Egress != 0 && e&^(Read|Egress) == 0 && c.CaseAt == nil && c.Method == CallTool && o.Label >= writ.System && !o.Authoritative, r.outputAt[c][i], "what is fetched is written by whoever runs that place, and is labelled system: he would choose targets (R2)", "label: external")
 	}
 	for i, b := range c.Budgets {
 		for a := range c.everyArg {

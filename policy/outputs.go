@@ -24,9 +24,7 @@ func (r *reader) outputs(p *Policy, c *Contract, f *toolFile) {
 			continue
 		}
 		ties := func(before provenance.OutputRule) bool { return provenance.Conflict(before, o) }
-		if slices.ContainsFunc(c.Outputs, ties) {
-			r.Fault(f.Outputs.Items[i].Node, "the output ties with another of this tool: some leaf would have two labels", "make one of them exact, or remove it")
-		}
+		r.FaultIf(slices.ContainsFunc(c.Outputs, ties), f.Outputs.Items[i].Node, "the output ties with another of this tool: some leaf would have two labels", "make one of them exact, or remove it")
 		if p.Profile == Strict && (o.InText || o.Extract != provenance.NoExtract) {
 			r.Warn(f.Outputs.Items[i].Node, "profile strict knows no extractor: this output labels nothing", "")
 			continue
@@ -36,32 +34,15 @@ func (r *reader) outputs(p *Policy, c *Contract, f *toolFile) {
 	}
 }
 
+// output compiles one item of `outputs:`.
 func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.OutputRule, ok bool) {
 	if f.Node == nil || f.Node.Kind != strictyaml.Mapping {
 		return o, false
 	}
 	before := r.Count()
-	o.Authoritative, o.Keys, o.Secret, o.Creates = f.Authoritative.Is, f.Keys.Is, f.Secret.Is, f.Creates.Is
-	o.Block = f.Block.N
-	if _, isText := pick(r, f.In, map[string]bool{"text": true}); isText {
-		o.InText = true
-	}
-	switch {
-	case f.At.Given() && f.In.Given():
-		r.Fault(f.At.Node, "at and in exclude each other", "at points into structuredContent, in: text into the content blocks")
-	case !f.At.Given() && !f.In.Given():
-		r.Fault(f.Node, "the output has no place", "at: /pointer, or in: text")
-	case f.At.Given():
-		o.At = r.pattern(f.At)
-	}
-	if f.Block.Given() && !f.In.Given() {
-		r.Fault(f.Block.Node, "block needs in: text", "in: text")
-	} else if o.Block > 1000 {
-		r.Fault(f.Block.Node, "block is between 0 and 1000", "")
-	}
-	if !f.Label.Given() {
-		r.Fault(f.Node, "the output has no label", "label: system, party or external")
-	}
+	o.Authoritative, o.Keys, o.Secret, o.Creates, o.Names = f.Authoritative.Is, f.Keys.Is, f.Secret.Is, f.Creates.Is, f.Names.Is
+	r.place(&o, f)
+	r.FaultIf(!f.Label.Given(), f.Node, "the output has no label", "label: system, party or external")
 	if f.Label.S == "user" || f.Label.S == "operator" {
 		r.Fault(f.Label.Node, "a tool's output is at most system: "+f.Label.S+" is bound by other channels", "label: system")
 	} else {
@@ -73,40 +54,16 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	r.joined(&o, c, f)
 	if f.Owner.Given() {
 		at := r.pattern(f.Owner)
-		if o.HasOwner, o.Owner = true, at.Tokens; !at.Exact() {
-			r.Fault(f.Owner.Node, "owner is one exact pointer, relative to the record", "/owner")
-		}
+		o.HasOwner, o.Owner = true, at.Tokens
+		r.FaultIf(!at.Exact(), f.Owner.Node, "owner is one exact pointer, relative to the record", "/owner")
 	}
 	if f.Readers.Given() {
 		at := r.pattern(f.Readers)
-		if o.HasReaders, o.Readers = true, at.Tokens; !at.Exact() || o.Collection == "" {
-			r.Fault(f.Readers.Node, "readers is one exact pointer, relative to the record, at the member of a collection that names it (R14)", "collection: …, readers: /shared_with")
-		}
+		o.HasReaders, o.Readers = true, at.Tokens
+		r.FaultIf(!at.Exact() || o.Collection == "", f.Readers.Node, "readers is one exact pointer, relative to the record, at the member of a collection that names it (R14)", "collection: …, readers: /shared_with")
 	}
-	if f.Matches.Given() {
-		if at := r.pattern(f.Matches); len(at.Tokens) == 0 || !at.Exact() {
-			r.Fault(f.Matches.Node, "matches is the exact pointer of one argument", "matches: /query")
-		} else if o.Matches = at.Source; o.InText || o.Extract != provenance.NoExtract || o.Keys || c.Effect != Read {
-			r.Fault(f.Matches.Node, "matches belongs to a value in structuredContent, of a read", "effect: read")
-		}
-	}
-	if f.On.Given() {
-		if at := r.pattern(f.On); o.Matches == "" || len(at.Tokens) == 0 || !at.Exact() || at.Source == o.Matches {
-			r.Fault(f.On.Node, "on is another argument of the search that the output matches", "matches: /query, on: /date")
-		} else {
-			o.On = at.Source
-		}
-	}
-	if o.Names = f.Names.Is; o.Names && (o.Label != writ.System || o.Keys) {
-		r.Fault(f.Names.Node, "names belongs to a value, beside the member of a collection, that the server guarantees (R14)", "label: system")
-	}
-	if f.LookedUp.Given() {
-		if at := r.pattern(f.LookedUp); len(at.Tokens) == 0 || !at.Exact() {
-			r.Fault(f.LookedUp.Node, "looked_up is the exact pointer of one argument", "looked_up: /user")
-		} else if o.LookedUp = at.Source; o.Collection == "" || o.Label != writ.System || o.Keys || c.Effect != Read {
-			r.Fault(f.LookedUp.Node, "looked_up belongs to the member of a collection that a read gives for a name (R9)", "effect: read, label: system, collection: …")
-		}
-	}
+	r.FaultIf(o.Names && (o.Label != writ.System || o.Keys), f.Names.Node, "names belongs to a value, beside the member of a collection, that the server guarantees (R14)", "label: system")
+	r.searched(&o, c, f)
 	r.ranks(&o, f)
 	switch o.Lifetime = r.duration(f.Lifetime, "lifetime: 10m"); {
 	case f.OneShot.Is != f.Lifetime.Given():
@@ -114,10 +71,54 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	case f.OneShot.Is && o.Label != writ.System:
 		r.Fault(f.OneShot.Node, "what vouches for nothing does not vouch once", "label: system")
 	}
-	if o.Keys && (o.Extract == provenance.ExtractLines || o.Extract == provenance.ExtractTree) {
-		r.Fault(f.Keys.Node, "lines have no keys, nor does a tree of names", "")
-	}
+	r.FaultIf(o.Keys && (o.Extract == provenance.ExtractLines || o.Extract == provenance.ExtractTree), f.Keys.Node, "lines have no keys, nor does a tree of names", "")
 	return o, r.Count() == before
+}
+
+// place compiles at, in and block.
+func (r *reader) place(o *provenance.OutputRule, f *outputFile) {
+	o.Block = f.Block.N
+	_, o.InText = pick(r, f.In, map[string]bool{"text": true})
+	switch {
+	case f.At.Given() && f.In.Given():
+		r.Fault(f.At.Node, "at and in exclude each other", "at points into structuredContent, in: text into the content blocks")
+	case !f.At.Given() && !f.In.Given():
+		r.Fault(f.Node, "the output has no place", "at: /pointer, or in: text")
+	case f.At.Given():
+		o.At = r.pattern(f.At)
+	}
+	if f.Block.Given() && !f.In.Given() {
+		r.Fault(f.Block.Node, "block needs in: text", "in: text")
+	} else {
+		r.FaultIf(o.Block > 1000, f.Block.Node, "block is between 0 and 1000", "")
+	}
+}
+
+// searched compiles matches, on and looked_up, each one argument of a read (R9).
+func (r *reader) searched(o *provenance.OutputRule, c *Contract, f *outputFile) {
+	if f.Matches.Given() {
+		if at := r.pattern(f.Matches); !single(at) {
+			r.Fault(f.Matches.Node, "matches is the exact pointer of one argument", "matches: /query")
+		} else {
+			o.Matches = at.Source
+			r.FaultIf(o.InText || o.Extract != provenance.NoExtract || o.Keys || c.Effect != Read, f.Matches.Node, "matches belongs to a value in structuredContent, of a read", "effect: read")
+		}
+	}
+	if f.On.Given() {
+		if at := r.pattern(f.On); o.Matches == "" || !single(at) || at.Source == o.Matches {
+			r.Fault(f.On.Node, "on is another argument of the search that the output matches", "matches: /query, on: /date")
+		} else {
+			o.On = at.Source
+		}
+	}
+	if f.LookedUp.Given() {
+		if at := r.pattern(f.LookedUp); !single(at) {
+			r.Fault(f.LookedUp.Node, "looked_up is the exact pointer of one argument", "looked_up: /user")
+		} else {
+			o.LookedUp = at.Source
+			r.FaultIf(o.Collection == "" || o.Label != writ.System || o.Keys || c.Effect != Read, f.LookedUp.Node, "looked_up belongs to the member of a collection that a read gives for a name (R9)", "effect: read, label: system, collection: …")
+		}
+	}
 }
 
 // ranks compiles `ranks:` (R9).
@@ -132,18 +133,14 @@ func (r *reader) ranks(o *provenance.OutputRule, f *outputFile) {
 			continue
 		}
 		by := r.pattern(k.By)
-		if len(by.Tokens) == 0 || !by.Exact() {
-			r.Fault(k.By.Node, "by is one exact pointer, relative to the record", "/size")
-		}
+		r.FaultIf(!single(by), k.By.Node, "by is one exact pointer, relative to the record", "/size")
 		for _, w := range []strictyaml.Words{k.Most, k.Least} {
 			if phrases := r.phrases(w); len(phrases) > 0 {
 				o.Ranks = append(o.Ranks, provenance.Rank{By: by.Tokens, Phrases: phrases, Least: w.Node == k.Least.Node})
 			}
 		}
 	}
-	if len(o.Ranks) > 0 && (!o.Authoritative || o.Collection == "" || o.Extract != provenance.NoExtract || o.InText || o.Keys) {
-		r.Fault(f.Ranks.Node, "ranks tell the records of a whole list apart: on the member of a collection, in structuredContent, of a list the server makes of its own", "collection: …, authoritative: true")
-	}
+	r.FaultIf(len(o.Ranks) > 0 && (!o.Authoritative || o.Collection == "" || o.Extract != provenance.NoExtract || o.InText || o.Keys), f.Ranks.Node, "ranks tell the records of a whole list apart: on the member of a collection, in structuredContent, of a list the server makes of its own", "collection: …, authoritative: true")
 }
 
 func (r *reader) pattern(t strictyaml.String) provenance.Pattern {
@@ -207,9 +204,7 @@ func (r *reader) linePattern(t strictyaml.String) *regexp.Regexp {
 // else the tool's schema must have it, which the catalogue checks.
 func (r *reader) joined(o *provenance.OutputRule, c *Contract, f *outputFile) {
 	if !f.Join.Given() {
-		if o.Extract == provenance.ExtractTree {
-			r.Fault(f.Extract.Node, "extract: tree needs join, the argument that is the directory of its names", "join: /path")
-		}
+		r.FaultIf(o.Extract == provenance.ExtractTree, f.Extract.Node, "extract: tree needs join, the argument that is the directory of its names", "join: /path")
 		return
 	}
 	if o.Extract != provenance.ExtractLines && o.Extract != provenance.ExtractTree {
@@ -217,7 +212,7 @@ func (r *reader) joined(o *provenance.OutputRule, c *Contract, f *outputFile) {
 		return
 	}
 	at := r.pattern(f.Join)
-	if len(at.Tokens) == 0 || !at.Exact() {
+	if !single(at) {
 		r.Fault(f.Join.Node, "join is the exact pointer of one argument", "join: /path")
 		return
 	}
@@ -226,12 +221,8 @@ func (r *reader) joined(o *provenance.OutputRule, c *Contract, f *outputFile) {
 	for a := range c.everyArg {
 		declared, known = true, known || a.At.Match(at.Tokens)
 	}
-	if declared && !known {
-		r.Fault(f.Join.Node, "join names an argument this contract does not declare", "add it to args")
-	}
-	if o.Type != provenance.Untyped && o.Type != provenance.Path {
-		r.Fault(f.Join.Node, "join gives a path, and the output's type is another", "type: path")
-	}
+	r.FaultIf(declared && !known, f.Join.Node, "join names an argument this contract does not declare", "add it to args")
+	r.FaultIf(o.Type != provenance.Untyped && o.Type != provenance.Path, f.Join.Node, "join gives a path, and the output's type is another", "type: path")
 }
 
 // strictArg leaves out of an argument's rule what profile strict does not
@@ -241,9 +232,7 @@ func (r *reader) strictArg(key *strictyaml.Node, f *argFile, a *ArgRule) {
 		a.From = []Source{{Kind: FromOutput}}
 	}
 	a.From = slices.DeleteFunc(a.From, func(s Source) bool { return s.Kind != FromOutput })
-	if len(a.From) < len(f.From.Items) {
-		r.Warn(key, "profile strict accepts output alone: the other sources of this argument are off", "")
-	}
+	r.WarnIf(len(a.From) < len(f.From.Items), key, "profile strict accepts output alone: the other sources of this argument are off", "")
 	if a.Local || a.Composed {
 		a.Local, a.Composed = false, false
 		r.Warn(key, "profile strict knows no content: "+f.Content.S, "")

@@ -27,12 +27,8 @@ func (f *field) names(tool string, o *provenance.OutputRule) bool {
 // stores compiles `stores:`, by server and by server/tool.
 func (r *reader) stores(p *Policy, f *policyFile) {
 	for _, e := range f.Stores.Entries {
-		if !collectionName().MatchString(e.Key.Value) {
-			r.Fault(e.Key, "the name of a store is letters, digits, _, - and .", "")
-		}
-		if e.Value.Node.Kind == strictyaml.List && len(e.Value.Items) < 1 {
-			r.Fault(e.Value.Node, "a store nobody uses", "stores: { disk: [files, backup/list] }")
-		}
+		r.FaultIf(!collectionName().MatchString(e.Key.Value), e.Key, "the name of a store is letters, digits, _, - and .", "")
+		r.FaultIf(emptyList(e.Value.Place), e.Value.Node, "a store nobody uses", "stores: { disk: [files, backup/list] }")
 		for _, t := range e.Value.Items {
 			if t.Node.Kind != strictyaml.Text {
 				continue // a fault already
@@ -41,12 +37,7 @@ func (r *reader) stores(p *Policy, f *policyFile) {
 			for _, c := range p.Contracts {
 				known = known || c.Server == t.S
 			}
-			if !known {
-				r.Fault(t.Node, "no contract of this policy is of that server or tool", "a server, or server/tool")
-			}
-			if p.stores == nil {
-				p.stores = map[string][]string{}
-			}
+			r.FaultIf(!known, t.Node, "no contract of this policy is of that server or tool", "a server, or server/tool")
 			p.stores[t.S] = append(p.stores[t.S], e.Key.Value)
 		}
 	}
@@ -58,9 +49,7 @@ func (r *reader) sets(p *Policy, c *Contract, f *toolFile) {
 		return
 	}
 	c.sets = []field{}
-	if c.Effect == Read {
-		r.Fault(f.Sets.Node, "a read sets nothing", "remove it")
-	}
+	r.FaultIf(c.Effect == Read, f.Sets.Node, "a read sets nothing", "remove it")
 	for _, t := range f.Sets.Items {
 		if t.Node.Kind != strictyaml.Text {
 			continue // a fault already
@@ -93,14 +82,10 @@ func (r *reader) setFields(p *Policy, key string, f *toolFile) {
 					continue
 				}
 				found = true
-				if o.Authoritative {
-					r.Fault(t.Node, "the tool sets an output of "+strictyaml.Word(other)+" that is authoritative, which says that no text anybody sends comes back in it (R4)", "remove authoritative there, or the field here")
-				}
+				r.FaultIf(o.Authoritative, t.Node, "the tool sets an output of "+strictyaml.Word(other)+" that is authoritative, which says that no text anybody sends comes back in it (R4)", "remove authoritative there, or the field here")
 			}
 		}
-		if !found {
-			r.Fault(t.Node, "no output of a store this tool shares is meant; the rule can never match", "a collection, or server/tool#/pointer")
-		}
+		r.FaultIf(!found, t.Node, "no output of a store this tool shares is meant; the rule can never match", "a collection, or server/tool#/pointer")
 	}
 }
 
@@ -171,28 +156,33 @@ func (r *reader) lintStores(p *Policy) {
 			if o.Label < writ.System {
 				continue
 			}
-			for _, writer := range slices.Sorted(maps.Keys(p.Contracts)) {
-				from := p.Contracts[writer]
-				if !from.unproven() || o.Authoritative && from.Server == to.Server {
-					continue
-				}
-				said := o.Authoritative
-				o.Authoritative = false
-				if !p.Reaches(from, to, &o) {
-					o.Authoritative = said
-					continue
-				}
-				field, writer := strictyaml.Word(key+"#"+o.At.Source), strictyaml.Word(writer)
-				if said {
-					r.Warn(r.outputAt[to][i], field+" is called authoritative, and "+writer+" can write what it reads (R4, R38)", "remove authoritative, or name in stores: who reads what it writes")
-				} else {
-					r.Warn(r.outputAt[to][i], field+" is called system, and "+writer+" can write it: from its first use on this field vouches for nothing (R38)",
-						"sets: on the writing tool, stores:, or authoritative: true where no text can come back")
-				}
-				break
+			writer := p.writes(to, o)
+			if writer == "" {
+				continue
+			}
+			field, writer := strictyaml.Word(key+"#"+o.At.Source), strictyaml.Word(writer)
+			if o.Authoritative {
+				r.Warn(r.outputAt[to][i], field+" is called authoritative, and "+writer+" can write what it reads (R4, R38)", "remove authoritative, or name in stores: who reads what it writes")
+			} else {
+				r.Warn(r.outputAt[to][i], field+" is called system, and "+writer+" can write it: from its first use on this field vouches for nothing (R38)",
+					"sets: on the writing tool, stores:, or authoritative: true where no text can come back")
 			}
 		}
 	}
+}
+
+// writes is a tool that can write what stands in an output, whatever that is called; of
+// what its own server calls authoritative none. "" is none.
+func (p *Policy) writes(to *Contract, o provenance.OutputRule) string {
+	own := o.Authoritative
+	o.Authoritative = false
+	for _, key := range slices.Sorted(maps.Keys(p.Contracts)) {
+		from := p.Contracts[key]
+		if from.unproven() && !(own && from.Server == to.Server) && p.Reaches(from, to, &o) {
+			return key
+		}
+	}
+	return ""
 }
 
 // lintSeen names what accepts a link that was seen while a tool writes the
@@ -257,13 +247,7 @@ func (p *Policy) writerOf(to *Contract, collection string) string {
 
 // sameRecord reports whether two outputs are fields of one record.
 func sameRecord(a, b *provenance.OutputRule) bool {
-	at := func(o *provenance.OutputRule) []string {
-		if o.Extract == provenance.ExtractJSON {
-			return o.Pointer.Tokens
-		}
-		return o.At.Tokens
-	}
-	x, y := at(a), at(b)
+	x, y := placeOf(a).Tokens, placeOf(b).Tokens
 	return inRecord(a) && inRecord(b) && a.InText == b.InText && len(x) == len(y) && slices.Equal(x[:len(x)-1], y[:len(y)-1])
 }
 

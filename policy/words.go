@@ -17,7 +17,11 @@ var (
 	labelWords  = map[string]writ.Label{
 		"system": writ.System, "party": writ.Party, "external": writ.External, "model": writ.Model,
 	}
-	noArgsWords  = map[string]NoArgs{"refuse": NoArgsRefuse, "approval": NoArgsApproval, "allow": NoArgsAllow, "user": NoArgsUser}
+	noArgsWords = map[string]NoArgs{"refuse": NoArgsRefuse, "approval": NoArgsApproval, "allow": NoArgsAllow, "user": NoArgsUser}
+	sourceWords = map[string]SourceKind{
+		"output": FromOutput, "const": FromConst, "catalog": FromCatalog, "derived": FromDerived, "seen": FromSeen,
+		"user": FromUser, "said_by": FromSaidBy, "of_named": FromNamed, "approval": FromApproval,
+	}
 	extractWords = map[string]provenance.Extract{"lines": provenance.ExtractLines, "json": provenance.ExtractJSON, "tree": provenance.ExtractTree}
 	typeWords    = func() map[string]provenance.Type {
 		out := map[string]provenance.Type{}
@@ -36,6 +40,14 @@ func byWord[T any](names []string, of func(i int) T) map[string]T {
 	}
 	return out
 }
+
+// emptyList reports a list that is written, with nothing in it.
+func emptyList(p strictyaml.Place) bool {
+	return p.Given() && p.Node.Kind == strictyaml.List && len(p.Node.Items) == 0
+}
+
+// single reports whether a pattern is the pointer of one argument: exact, and not empty.
+func single(p provenance.Pattern) bool { return len(p.Tokens) > 0 && p.Exact() }
 
 // pick reads one word of a set.
 func pick[T any](r *reader, t strictyaml.String, set map[string]T) (v T, ok bool) {
@@ -75,24 +87,12 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 		default:
 			r.Fault(n, "unknown source "+strictyaml.Word(n.Value), "use "+sourceHint)
 		}
-	case n.Kind == strictyaml.Mapping && len(n.Items) == 4 && n.Items[0].Value == "of_named" && n.Items[2].Value == "phrases":
+	case s.phrased(n) != nil:
 		s.kind = n.Items[0]
 		before := r.Count()
-		r.Decode(n.Items[1], &s.ref)
+		r.Decode(n.Items[1], s.phrased(n))
 		r.Decode(n.Items[3], &s.said)
-		s.valid = r.Count() == before
-	case n.Kind == strictyaml.Mapping && len(n.Items) == 4 && n.Items[0].Value == "derived" && n.Items[1].Value == FreshName && n.Items[2].Value == "phrases":
-		s.kind = n.Items[0]
-		before := r.Count()
-		r.Decode(n.Items[1], &s.op)
-		r.Decode(n.Items[3], &s.said)
-		s.valid = r.Count() == before
-	case n.Kind == strictyaml.Mapping && len(n.Items) == 4 && n.Items[0].Value == "const" && n.Items[2].Value == "phrases":
-		s.kind = n.Items[0]
-		before := r.Count()
-		r.Decode(n.Items[1], &s.cons)
-		r.Decode(n.Items[3], &s.said)
-		s.valid = r.Count() == before && len(s.cons.Items) > 0
+		s.valid = r.Count() == before && (s.kind.Value != "const" || len(s.cons.Items) > 0)
 	case n.Kind == strictyaml.Mapping && len(n.Items) == 2:
 		s.kind = n.Items[0]
 		before := r.Count()
@@ -101,14 +101,10 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 			r.Decode(v, &s.ref)
 		case "const":
 			r.Decode(v, &s.cons)
-			if len(s.cons.Items) == 0 && r.Count() == before {
-				r.Fault(v, "an empty list of constants accepts nothing", "list the constants")
-			}
+			r.FaultIf(len(s.cons.Items) == 0 && r.Count() == before, v, "an empty list of constants accepts nothing", "list the constants")
 		case "derived":
 			r.Decode(v, &s.op)
-			if !slices.Contains([]string{PathJoin, TypedIn, FreshName, Due}, s.op.S) && r.Count() == before {
-				r.Fault(v, "unknown derivation "+strictyaml.Word(s.op.S), "derived: path_join, typed_in, fresh or due")
-			}
+			r.FaultIf(!slices.Contains([]string{PathJoin, TypedIn, FreshName, Due}, s.op.S) && r.Count() == before, v, "unknown derivation "+strictyaml.Word(s.op.S), "derived: path_join, typed_in, fresh or due")
 		case "of_named":
 			r.Fault(s.kind, "of_named needs what users call such values before they name the record", "{ of_named: server/tool#/people/*/email, phrases: [same people as] }")
 		case "user", "catalog", "seen", "approval":
@@ -121,6 +117,22 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 		s.kind = n
 		r.Fault(n, "a source is a word, or one word and its value", "use "+sourceHint)
 	}
+}
+
+// phrased is where the value goes of a source that stands with phrases, nil of any other.
+func (s *sourceFile) phrased(n *strictyaml.Node) any {
+	if n.Kind != strictyaml.Mapping || len(n.Items) != 4 || n.Items[2].Value != "phrases" {
+		return nil
+	}
+	switch word := n.Items[0].Value; {
+	case word == "of_named":
+		return &s.ref
+	case word == "derived" && n.Items[1].Value == FreshName:
+		return &s.op
+	case word == "const":
+		return &s.cons
+	}
+	return nil
 }
 
 // An ownerFile is a list of constants, the word user, or both.
@@ -208,12 +220,8 @@ func (c *caseFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 		}
 		c.at = k
 		r.Decode(v, &c.values)
-		if v.Kind == strictyaml.List && len(v.Items) == 0 {
-			r.Fault(v, "an empty list of values is no case", "")
-		}
+		r.FaultIf(v.Kind == strictyaml.List && len(v.Items) == 0, v, "an empty list of values is no case", "")
 	}
-	if c.at == nil {
-		r.Fault(n, "the case names no argument", "- { /method: [get, list], effect: read }")
-	}
+	r.FaultIf(c.at == nil, n, "the case names no argument", "- { /method: [get, list], effect: read }")
 	r.Decode(&rest, &c.body)
 }

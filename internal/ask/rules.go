@@ -72,12 +72,8 @@ func ParseRules(file string, b []byte) (*Rules, []strictyaml.Fault) {
 	if root == nil || r.Count() > 0 {
 		return nil, r.Faults()
 	}
-	if form.Version.N != 1 {
-		r.Fault(form.At("version"), "version must be 1", "write version: 1")
-	}
-	if strings.TrimSpace(form.Otherwise.S) == "" {
-		r.Fault(form.At("otherwise"), "what to ask a user whose request fits no rule is missing", "otherwise: I can …")
-	}
+	r.FaultIf(form.Version.N != 1, form.At("version"), "version must be 1", "write version: 1")
+	r.FaultIf(strings.TrimSpace(form.Otherwise.S) == "", form.At("otherwise"), "what to ask a user whose request fits no rule is missing", "otherwise: I can …")
 	if n := len(form.Rules.Items); n == 0 || n > maxRules {
 		r.Fault(form.At("rules"), "1 to 1000 rules are needed", "")
 	}
@@ -104,12 +100,8 @@ func parseRule(r *strictyaml.Reader, f *ruleForm) (out rule) {
 	}
 	if f.Ask.Given() {
 		out.ask = f.Ask.S
-		if strings.TrimSpace(out.ask) == "" {
-			r.Fault(f.At("ask"), "the question is empty", "")
-		}
-		if f.Args.Given() {
-			r.Fault(f.At("args"), "args belong to a call", "remove them")
-		}
+		r.FaultIf(strings.TrimSpace(out.ask) == "", f.At("ask"), "the question is empty", "")
+		r.FaultIf(f.Args.Given(), f.At("args"), "args belong to a call", "remove them")
 		return out
 	}
 	var ok bool
@@ -130,9 +122,7 @@ func parseRule(r *strictyaml.Reader, f *ruleForm) (out rule) {
 		return out
 	}
 	for _, m := range groupRef().FindAllSubmatch(out.args, -1) {
-		if out.pattern.SubexpIndex(string(m[1])) < 0 {
-			r.Fault(f.At("args"), "the pattern has no group named "+strictyaml.Word(string(m[1])), "(?P<name>…) in the pattern, ${name} in args")
-		}
+		r.FaultIf(out.pattern.SubexpIndex(string(m[1])) < 0, f.At("args"), "the pattern has no group named "+strictyaml.Word(string(m[1])), "(?P<name>…) in the pattern, ${name} in args")
 	}
 	return out
 }

@@ -75,6 +75,14 @@ func (r *Reader) FaultAt(line, column int, message, hint string) {
 // Fault notes a fault at a node.
 func (r *Reader) Fault(n *Node, message, hint string) { r.FaultAt(n.Line, n.Column, message, hint) }
 
+// FaultIf notes a fault at a node where there is one: the node of what is absent is nil, and
+// then nothing is wrong with it.
+func (r *Reader) FaultIf(wrong bool, n *Node, message, hint string) {
+	if wrong {
+		r.Fault(n, message, hint)
+	}
+}
+
 // WarnAt notes at a line and a column what is allowed and likely wrong.
 func (r *Reader) WarnAt(line, column int, message, hint string) {
 	r.warnings = append(r.warnings, Fault{r.file, line, column, message, hint})
@@ -82,6 +90,13 @@ func (r *Reader) WarnAt(line, column int, message, hint string) {
 
 // Warn notes at a node what is allowed and likely wrong.
 func (r *Reader) Warn(n *Node, message, hint string) { r.WarnAt(n.Line, n.Column, message, hint) }
+
+// WarnIf notes it at a node as FaultIf does a fault.
+func (r *Reader) WarnIf(wrong bool, n *Node, message, hint string) {
+	if wrong {
+		r.Warn(n, message, hint)
+	}
+}
 
 // Count returns how many faults were noted so far.
 func (r *Reader) Count() int { return len(r.faults) }

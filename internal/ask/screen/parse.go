@@ -91,9 +91,7 @@ func Parse(file string, b []byte) (*Screen, []Fault) {
 }
 
 func (c *compiler) file(f *fileForm) *Screen {
-	if f.Version.N != 1 {
-		c.Fault(f.At("version"), "version must be 1", "write version: 1")
-	}
+	c.FaultIf(f.Version.N != 1, f.At("version"), "version must be 1", "write version: 1")
 	for _, e := range f.Words.Entries {
 		if !identifier(e.Key.Value) {
 			c.Fault(e.Key, "a name is lower-case letters, digits and underscores", "")
@@ -112,12 +110,8 @@ func (c *compiler) file(f *fileForm) *Screen {
 	for i := range f.Classes.Items {
 		s.classes = append(s.classes, c.class(&f.Classes.Items[i], ids))
 	}
-	if len(s.classes) == 0 {
-		c.Fault(f.At("classes"), "no class", "a set without patterns would halt everything")
-	}
-	if c.rules > maxRules {
-		c.Fault(f.At("classes"), "more than 500 rules", "")
-	}
+	c.FaultIf(len(s.classes) == 0, f.At("classes"), "no class", "a set without patterns would halt everything")
+	c.FaultIf(c.rules > maxRules, f.At("classes"), "more than 500 rules", "")
 	return s
 }
 
@@ -143,15 +137,9 @@ func (c *compiler) id(at *strictyaml.Node, s strictyaml.String, prefix string, s
 func (c *compiler) class(f *classForm, ids map[string]bool) class {
 	out := class{title: f.Title.S, reply: f.Reply.S}
 	out.id = c.id(f.At("id"), f.ID, "", ids)
-	if f.Action.S != "halt" {
-		c.Fault(f.At("action"), "the action must be halt", "write action: halt; it is the only one")
-	}
-	if strings.TrimSpace(f.Title.S) == "" || len(f.Title.S) > 200 {
-		c.Fault(f.At("title"), "a title is needed", "a few words, for records and people")
-	}
-	if strings.TrimSpace(f.Reply.S) == "" || len(f.Reply.S) > maxReply {
-		c.Fault(f.At("reply"), "a reply is needed, of at most 2000 bytes", "what the user is told")
-	}
+	c.FaultIf(f.Action.S != "halt", f.At("action"), "the action must be halt", "write action: halt; it is the only one")
+	c.FaultIf(strings.TrimSpace(f.Title.S) == "" || len(f.Title.S) > 200, f.At("title"), "a title is needed", "a few words, for records and people")
+	c.FaultIf(strings.TrimSpace(f.Reply.S) == "" || len(f.Reply.S) > maxReply, f.At("reply"), "a reply is needed, of at most 2000 bytes", "what the user is told")
 	except := c.patterns(f.Except, true)
 	for i := range f.Rules.Items {
 		r := &f.Rules.Items[i]
@@ -161,13 +149,9 @@ func (c *compiler) class(f *classForm, ids map[string]bool) class {
 			halt:   c.patterns(r.Patterns, false),
 			except: append(c.patterns(r.Except, true), except...),
 		})
-		if len(r.Patterns.Items) == 0 {
-			c.Fault(r.At("patterns"), "a rule needs a pattern", "")
-		}
+		c.FaultIf(len(r.Patterns.Items) == 0, r.At("patterns"), "a rule needs a pattern", "")
 	}
-	if len(out.rules) == 0 {
-		c.Fault(f.At("rules"), "a class needs a rule", "")
-	}
+	c.FaultIf(len(out.rules) == 0, f.At("rules"), "a class needs a rule", "")
 	return out
 }
 
