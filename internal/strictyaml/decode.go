@@ -166,16 +166,12 @@ func (r *Reader) truth(n *Node) bool {
 }
 
 func (r *Reader) mapping(n *Node) bool {
-	if n.Kind != Mapping {
-		r.Fault(n, "a mapping is expected here", "")
-	}
+	r.FaultIf(n.Kind != Mapping, n, "a mapping is expected here", "")
 	return n.Kind == Mapping
 }
 
 func (r *Reader) list(n *Node) bool {
-	if n.Kind != List {
-		r.Fault(n, "a list is expected here", "write [a, b], or - a on lines of their own")
-	}
+	r.FaultIf(n.Kind != List, n, "a list is expected here", "write [a, b], or - a on lines of their own")
 	return n.Kind == List
 }
 
@@ -264,6 +260,14 @@ func sameValue(a, b reflect.Value) bool {
 	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {
 		return !a.IsValid() && !b.IsValid()
 	}
+	all := func(n int, of func(i int) (x, y reflect.Value)) bool {
+		for i := range n {
+			if !sameValue(of(i)) {
+				return false
+			}
+		}
+		return true
+	}
 	switch a.Kind() {
 	case reflect.Struct:
 		switch a.Type() {
@@ -272,30 +276,16 @@ func sameValue(a, b reflect.Value) bool {
 		case reflect.TypeFor[Node](): // a key
 			return a.FieldByName("Value").Equal(b.FieldByName("Value"))
 		}
-		for i := range a.NumField() {
-			if !sameValue(a.Field(i), b.Field(i)) {
-				return false
-			}
-		}
-		return true
+		return all(a.NumField(), func(i int) (x, y reflect.Value) { return a.Field(i), b.Field(i) })
 	case reflect.Pointer:
 		return a.Equal(b) || sameValue(a.Elem(), b.Elem())
 	case reflect.Interface:
 		return sameValue(a.Elem(), b.Elem())
 	case reflect.Slice, reflect.Array:
-		for i := range min(a.Len(), b.Len()) {
-			if !sameValue(a.Index(i), b.Index(i)) {
-				return false
-			}
-		}
-		return a.Len() == b.Len()
+		return a.Len() == b.Len() && all(a.Len(), func(i int) (x, y reflect.Value) { return a.Index(i), b.Index(i) })
 	case reflect.Map:
-		for _, k := range a.MapKeys() {
-			if !sameValue(a.MapIndex(k), b.MapIndex(k)) {
-				return false
-			}
-		}
-		return a.Len() == b.Len()
+		keys := a.MapKeys()
+		return a.Len() == b.Len() && all(len(keys), func(i int) (x, y reflect.Value) { return a.MapIndex(keys[i]), b.MapIndex(keys[i]) })
 	}
 	return a.Comparable() && a.Equal(b)
 }

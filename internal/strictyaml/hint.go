@@ -21,8 +21,7 @@ func Nearest(k string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
 	best, at := 3, ""
 	for _, w := range known {
-		d := distance(strings.ToLower(k), w)
-		if d < best {
+		if d := distance(strings.ToLower(k), w); d < best {
 			best, at = d, w
 		}
 	}

@@ -68,10 +68,7 @@ func (r *Reader) Parse(b []byte, empty string) *Node {
 		r.FaultAt(1, 1, "the file is larger than 1 MiB", "")
 		return nil
 	}
-	if !r.characters(b) {
-		return nil
-	}
-	if !r.directives(b) {
+	if !r.characters(b) || !r.directives(b) {
 		return nil
 	}
 	var doc, second yaml.Node
@@ -178,10 +175,7 @@ func (r *Reader) node(y *yaml.Node, depth int) *Node {
 	case depth > MaxDepth:
 		r.Fault(n, "nested deeper than 64", "")
 		return n
-	case y.Kind == yaml.AliasNode:
-		r.Fault(n, "anchors and aliases are not allowed", "write the value out")
-		return n
-	case y.Anchor != "":
+	case y.Kind == yaml.AliasNode || y.Anchor != "":
 		r.Fault(n, "anchors and aliases are not allowed", "write the value out")
 	case y.Style&yaml.TaggedStyle != 0:
 		r.Fault(n, "tags are not allowed", "write the plain value")
@@ -245,33 +239,16 @@ func (r *Reader) JSON(n *Node) ([]byte, bool) {
 	case Refused:
 		return []byte("null"), false
 	case List:
-		out := []byte{'['}
-		ok := true
-		for i, c := range n.Items {
-			b, good := r.JSON(c)
-			if ok = ok && good; i > 0 {
-				out = append(out, ',')
-			}
-			out = append(out, b...)
-		}
-		return append(out, ']'), ok
+		b, ok := r.items(n)
+		return slices.Concat([]byte{'['}, b, []byte{']'}), ok
 	case Mapping:
-		out := []byte{'{'}
-		ok := true
-		for i := 0; i+1 < len(n.Items); i += 2 {
-			b, good := r.JSON(n.Items[i+1])
-			if ok = ok && good; i > 0 {
-				out = append(out, ',')
-			}
-			out = append(append(append(out, strictjson.Quote(n.Items[i].Value)...), ':'), b...)
-		}
-		return append(out, '}'), ok
+		b, ok := r.items(n)
+		return slices.Concat([]byte{'{'}, b, []byte{'}'}), ok
 	case Text:
 		// Truth to a reader of YAML 1.1, and to many a person.
-		if switches := []string{"yes", "no", "on", "off"}; n.Plain && slices.Contains(switches, strings.ToLower(n.Value)) {
-			break
+		if switches := []string{"yes", "no", "on", "off"}; !n.Plain || !slices.Contains(switches, strings.ToLower(n.Value)) {
+			return strictjson.Quote(n.Value), true
 		}
-		return strictjson.Quote(n.Value), true
 	case Null:
 		if n.Value == "null" {
 			return []byte(n.Value), true
@@ -287,4 +264,20 @@ func (r *Reader) JSON(n *Node) ([]byte, bool) {
 	}
 	r.Fault(n, "this value can be read in two ways", "put it in quotes if it is text, or write it as JSON does")
 	return []byte("null"), false
+}
+
+// items turns what a list or a mapping holds into JSON.
+func (r *Reader) items(n *Node) ([]byte, bool) {
+	var out [][]byte
+	ok := true
+	for i := 0; i < len(n.Items); i++ {
+		var name []byte
+		if n.Kind == Mapping {
+			name = append(strictjson.Quote(n.Items[i].Value), ':')
+			i++
+		}
+		b, good := r.JSON(n.Items[i])
+		out, ok = append(out, append(name, b...)), ok && good
+	}
+	return bytes.Join(out, []byte{','}), ok
 }
