@@ -90,7 +90,7 @@ func always(root *js.Schema) []*js.Schema {
 		t := out[i]
 		more := t.AllOf
 		if t.Ref != nil {
-			if t.DraftVersion < 2019 {
+			if refersOn(t) {
 				more = nil
 			}
 			more = append(more[:len(more):len(more)], t.Ref)
@@ -106,7 +106,7 @@ func always(root *js.Schema) []*js.Schema {
 
 // addChild adds to out the subschemas t itself has for the member or element tok.
 func addChild(out []*js.Schema, t *js.Schema, tok string) []*js.Schema {
-	if t.Ref != nil && t.DraftVersion < 2019 {
+	if refersOn(t) {
 		return out
 	}
 	before := len(out)
@@ -212,18 +212,10 @@ func (s *Schema) EnumMember(path []string, value strictjson.Value) bool {
 		return false
 	}
 	v := decoded(value)
-	for _, s := range schemas {
-		if s.Ref != nil && s.DraftVersion < 2019 {
-			continue
-		}
-		if s.Const != nil && same(v, *s.Const) {
-			return true
-		}
-		if s.Enum != nil && slices.ContainsFunc(s.Enum.Values, func(m any) bool { return same(v, m) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(schemas, func(s *js.Schema) bool {
+		return !refersOn(s) && (s.Const != nil && same(v, *s.Const) ||
+			s.Enum != nil && slices.ContainsFunc(s.Enum.Values, func(m any) bool { return same(v, m) }))
+	})
 }
 
 // Requires reports whether the schema demands a member of the value whatever the
@@ -241,7 +233,7 @@ func (s *Schema) Default(name string) strictjson.Value {
 	}
 	var said *any
 	for _, in := range always(s.root) {
-		if in.Ref != nil && in.DraftVersion < 2019 || in.Properties[name] == nil {
+		if refersOn(in) || in.Properties[name] == nil {
 			continue
 		}
 		for _, t := range always(in.Properties[name]) {
@@ -279,15 +271,7 @@ func (s *Schema) NamesProperty(path []string) bool {
 		_, named := s.flat.members[last]
 		return named && len(path) == 1
 	}
-	for _, t := range s.at(path[:len(path)-1]) {
-		if t.Ref != nil && t.DraftVersion < 2019 {
-			continue
-		}
-		if p := t.Properties[last]; p != nil && (p.Bool == nil || *p.Bool) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.at(path[:len(path)-1]), func(t *js.Schema) bool { return !refersOn(t) && allows(t.Properties[last]) })
 }
 
 // PropertyNames are the names that the schema spells under `properties`, at any depth.
@@ -309,7 +293,7 @@ func (s *Schema) PropertyNames() (names []string) {
 
 func hasEnum(schemas []*js.Schema) bool {
 	return slices.ContainsFunc(schemas, func(s *js.Schema) bool {
-		return (s.Ref == nil || s.DraftVersion >= 2019) && (s.Enum != nil || s.Const != nil)
+		return !refersOn(s) && (s.Enum != nil || s.Const != nil)
 	})
 }
 

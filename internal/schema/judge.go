@@ -126,21 +126,13 @@ func (j *judging) report(err error) {
 		loc := e.InstanceLocation
 		switch k := e.ErrorKind.(type) {
 		case *kind.Required:
-			for _, name := range k.Missing {
-				j.fail(join(loc, name), writ.SchemaMissingField, "this field, which the tool requires")
-			}
+			j.failEach(loc, k.Missing, writ.SchemaMissingField, "this field, which the tool requires")
 		case *kind.DependentRequired:
-			for _, name := range k.Missing {
-				j.fail(join(loc, name), writ.SchemaMissingField, "this field, which another one present requires")
-			}
+			j.failEach(loc, k.Missing, writ.SchemaMissingField, "this field, which another one present requires")
 		case *kind.Dependency:
-			for _, name := range k.Missing {
-				j.fail(join(loc, name), writ.SchemaMissingField, "this field, which another one present requires")
-			}
+			j.failEach(loc, k.Missing, writ.SchemaMissingField, "this field, which another one present requires")
 		case *kind.AdditionalProperties:
-			for _, name := range k.Properties {
-				j.fail(join(loc, name), writ.SchemaUnknownField, unknownField)
-			}
+			j.failEach(loc, k.Properties, writ.SchemaUnknownField, unknownField)
 		case *kind.PropertyNames:
 			// Its location is not reliable; close judges the names itself.
 		case *kind.AnyOf, *kind.OneOf:
@@ -154,6 +146,13 @@ func (j *judging) report(err error) {
 			}
 			j.fail(loc, writ.SchemaInvalid, need(k))
 		}
+	}
+}
+
+// failEach notes one failure for each of some members of the value at a path.
+func (j *judging) failEach(path, names []string, r writ.Reason, need string) {
+	for _, name := range names {
+		j.fail(join(path, name), r, need)
 	}
 }
 
@@ -215,39 +214,7 @@ func (j *judging) close(schemas []*js.Schema, n node) {
 	}
 	apply := j.applicable(schemas, n)
 	if n.v.Kind() == strictjson.Object {
-		opened := j.open != nil && j.open(j.path)
-		free := admits(apply, len(j.path) == 0)
-		type member struct {
-			name string
-			v    strictjson.Value
-		}
-		var few [8]member
-		members := few[:0]
-		for name, v := range n.v.Members() {
-			members = append(members, member{name, v})
-		}
-		slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
-		for _, m := range members {
-			name, e := m.name, n.member(m.name, m.v)
-			var next []*js.Schema
-			named := false
-			for _, s := range apply {
-				named = named || names(s, name)
-				next = addChild(next, s, name)
-				if s.PropertyNames != nil && !j.satisfies(s.PropertyNames, node{d: name}) {
-					j.fail(join(j.path, name), writ.SchemaInvalid, "a property name the schema accepts")
-				}
-			}
-			// What an alternative names that does not apply is no name of the caller's.
-			admitted := !named && free && !slices.ContainsFunc(j.anywhere(), func(s *js.Schema) bool { return names(s, name) })
-			switch {
-			case !named && !opened && !admitted:
-				j.fail(join(j.path, name), writ.SchemaUnknownField, unknownField)
-			case admitted && !slices.ContainsFunc(next, says): // whole
-			default:
-				j.within(name, next, e)
-			}
-		}
+		j.closeMembers(apply, n)
 		return
 	}
 	for i, v := range n.v.Elements() {
@@ -261,6 +228,43 @@ func (j *judging) close(schemas []*js.Schema, n node) {
 			next = addChild(next, s, tok)
 		}
 		j.within(tok, next, e)
+	}
+}
+
+// closeMembers is close of an object, to which these subschemas apply.
+func (j *judging) closeMembers(apply []*js.Schema, n node) {
+	opened := j.open != nil && j.open(j.path)
+	free := admits(apply, len(j.path) == 0)
+	type member struct {
+		name string
+		v    strictjson.Value
+	}
+	var few [8]member
+	members := few[:0]
+	for name, v := range n.v.Members() {
+		members = append(members, member{name, v})
+	}
+	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	for _, m := range members {
+		name, e := m.name, n.member(m.name, m.v)
+		var next []*js.Schema
+		named := false
+		for _, s := range apply {
+			named = named || names(s, name)
+			next = addChild(next, s, name)
+			if s.PropertyNames != nil && !j.satisfies(s.PropertyNames, node{d: name}) {
+				j.fail(join(j.path, name), writ.SchemaInvalid, "a property name the schema accepts")
+			}
+		}
+		// What an alternative names that does not apply is no name of the caller's.
+		admitted := !named && free && !slices.ContainsFunc(j.anywhere(), func(s *js.Schema) bool { return names(s, name) })
+		switch {
+		case !named && !opened && !admitted:
+			j.fail(join(j.path, name), writ.SchemaUnknownField, unknownField)
+		case admitted && !slices.ContainsFunc(next, says): // whole
+		default:
+			j.within(name, next, e)
+		}
 	}
 }
 
@@ -292,7 +296,7 @@ func holdsMore(v strictjson.Value) bool {
 
 // names reports whether s itself names the property.
 func names(s *js.Schema, name string) bool {
-	if s.Ref != nil && s.DraftVersion < 2019 {
+	if refersOn(s) {
 		return false
 	}
 	if t, ok := s.Properties[name]; ok {
@@ -313,7 +317,7 @@ func names(s *js.Schema, name string) bool {
 func admits(schemas []*js.Schema, root bool) bool {
 	object, names := false, false
 	for _, s := range schemas {
-		if s.Ref != nil && s.DraftVersion < 2019 {
+		if refersOn(s) {
 			continue
 		}
 		if more, said := s.AdditionalProperties.(bool); said && more || allows(asSchema(s.AdditionalProperties)) || allows(s.UnevaluatedProperties) {
@@ -348,37 +352,42 @@ func (j *judging) applicable(in []*js.Schema, n node) []*js.Schema {
 			continue
 		}
 		out = append(out, s)
-		if s.Ref != nil {
-			in = append(in, s.Ref)
-			if s.DraftVersion < 2019 {
-				continue
-			}
-		}
-		in = append(in, s.AllOf...)
-		in = append(in, j.branches(s.AnyOf, n)...)
-		in = append(in, j.branches(s.OneOf, n)...)
-		if s.If != nil {
-			if j.satisfies(s.If, n) {
-				in = append(in, s.If)
-				if s.Then != nil {
-					in = append(in, s.Then)
-				}
-			} else if s.Else != nil {
-				in = append(in, s.Else)
-			}
-		}
-		for name, t := range s.DependentSchemas {
-			if n.has(name) {
-				in = append(in, t)
-			}
-		}
-		for name, d := range s.Dependencies {
-			if t, ok := d.(*js.Schema); ok && n.has(name) {
-				in = append(in, t)
-			}
-		}
+		in = j.follow(in, s, n)
 	}
 	return out
+}
+
+// follow adds what applies to a value because s does.
+func (j *judging) follow(in []*js.Schema, s *js.Schema, n node) []*js.Schema {
+	if s.Ref != nil {
+		in = append(in, s.Ref)
+	}
+	if refersOn(s) {
+		return in
+	}
+	in = append(in, s.AllOf...)
+	in = append(in, j.branches(s.AnyOf, n)...)
+	in = append(in, j.branches(s.OneOf, n)...)
+	if s.If != nil {
+		then := s.Else
+		if j.satisfies(s.If, n) {
+			in, then = append(in, s.If), s.Then
+		}
+		if then != nil {
+			in = append(in, then)
+		}
+	}
+	for name, t := range s.DependentSchemas {
+		if n.has(name) {
+			in = append(in, t)
+		}
+	}
+	for name, d := range s.Dependencies {
+		if t, ok := d.(*js.Schema); ok && n.has(name) {
+			in = append(in, t)
+		}
+	}
+	return in
 }
 
 // branches returns the alternatives the value satisfies. When it satisfies

@@ -7,6 +7,7 @@ package schema
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -184,9 +185,13 @@ func decoded(v strictjson.Value) any {
 	return nil
 }
 
+// refersOn reports whether a schema says nothing but its reference, whatever stands beside
+// that: so it is in the older drafts.
+func refersOn(s *js.Schema) bool { return s.Ref != nil && s.DraftVersion < 2019 }
+
 // inPlace returns the subschemas that judge the same value as s does.
 func inPlace(s *js.Schema) []*js.Schema {
-	if s.Ref != nil && s.DraftVersion < 2019 { // its siblings do not count
+	if refersOn(s) {
 		return []*js.Schema{s.Ref}
 	}
 	var out []*js.Schema
@@ -198,9 +203,7 @@ func inPlace(s *js.Schema) []*js.Schema {
 	out = append(out, s.AllOf...)
 	out = append(out, s.AnyOf...)
 	out = append(out, s.OneOf...)
-	for _, t := range s.DependentSchemas {
-		out = append(out, t)
-	}
+	out = slices.AppendSeq(out, maps.Values(s.DependentSchemas))
 	for _, d := range s.Dependencies {
 		if t, ok := d.(*js.Schema); ok {
 			out = append(out, t)
@@ -211,16 +214,10 @@ func inPlace(s *js.Schema) []*js.Schema {
 
 // below returns the subschemas that judge members, elements or names.
 func below(s *js.Schema) []*js.Schema {
-	if s.Ref != nil && s.DraftVersion < 2019 {
+	if refersOn(s) {
 		return nil
 	}
-	var out []*js.Schema
-	for _, t := range s.Properties {
-		out = append(out, t)
-	}
-	for _, t := range s.PatternProperties {
-		out = append(out, t)
-	}
+	out := slices.AppendSeq(slices.Collect(maps.Values(s.Properties)), maps.Values(s.PatternProperties))
 	for _, t := range []*js.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, asSchema(s.AdditionalProperties), asSchema(s.AdditionalItems), asSchema(s.Items)} {
 		if t != nil {
 			out = append(out, t)

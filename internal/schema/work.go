@@ -17,24 +17,7 @@ func (s *Schema) measure() error {
 		if t.DynamicRef != nil || t.RecursiveRef != nil {
 			return errDynamic
 		}
-		w := 1 + len(t.Required) + len(t.Dependencies) + len(t.DependentRequired)
-		if t.Enum != nil {
-			for _, v := range t.Enum.Values {
-				w += size(v)
-			}
-		}
-		if t.Const != nil {
-			w += size(*t.Const)
-		}
-		for _, names := range t.DependentRequired {
-			w += len(names)
-		}
-		for _, d := range t.Dependencies {
-			if names, ok := d.([]string); ok {
-				w += len(names)
-			}
-		}
-		s.weight[t] = w
+		s.weight[t] = weightOf(t)
 		if len(s.weight) > maxParts {
 			return errSize
 		}
@@ -56,6 +39,27 @@ func (s *Schema) measure() error {
 		}
 	}
 	return nil
+}
+
+// weightOf is the work of one visit of a subschema, without those in it.
+func weightOf(t *js.Schema) int {
+	w := 1 + len(t.Required) + len(t.Dependencies) + len(t.DependentRequired)
+	if t.Enum != nil {
+		for _, v := range t.Enum.Values {
+			w += size(v)
+		}
+	}
+	if t.Const != nil {
+		w += size(*t.Const)
+	}
+	for _, names := range t.DependentRequired {
+		w += len(names)
+	}
+	for _, d := range t.Dependencies {
+		names, _ := d.([]string)
+		w += len(names)
+	}
+	return w
 }
 
 // fan is what a value meets at one subschema: how many subschemas, each as
@@ -178,51 +182,55 @@ func (m *meter) count(s *js.Schema, n node) int {
 	for _, t := range inPlace(s) {
 		add(t, n)
 	}
-	if s.Ref == nil || s.DraftVersion >= 2019 {
+	if !refersOn(s) {
 		switch v := n.d.(type) {
 		case string:
 			c += len(v) / 1000
 			if re, ok := s.Pattern.(*re2); ok {
 				c += re.steps(len(v))
 			}
-		case map[string]any:
-			for name, member := range n.v.Members() {
-				c++
-				e := n.member(name, member)
-				add(s.Properties[name], e)
-				for re, t := range s.PatternProperties {
-					c += re.(*re2).steps(len(name))
-					add(t, e)
-				}
-				add(asSchema(s.AdditionalProperties), e)
-				add(s.UnevaluatedProperties, e)
-				if s.PropertyNames != nil {
-					add(s.PropertyNames, node{d: name})
-				}
-			}
 		case []any:
-			list, _ := s.Items.([]*js.Schema)
 			if s.UniqueItems {
 				c += size(v)
 			}
-			for i, element := range n.v.Elements() {
-				c++
-				e := n.element(i, element)
-				if i < len(list) {
-					add(list[i], e)
-				}
-				if i < len(s.PrefixItems) {
-					add(s.PrefixItems[i], e)
-				}
-				add(asSchema(s.Items), e)
-				add(asSchema(s.AdditionalItems), e)
-				add(s.Items2020, e)
-				add(s.Contains, e)
-				add(s.UnevaluatedItems, e)
-			}
 		}
+		c += inside(s, n, add)
 	}
 	c = min(c, over)
 	m.cost[at] = c
 	return c
+}
+
+// inside adds each member or element of n with the subschemas that s may judge it by, and
+// returns what they cost s itself.
+func inside(s *js.Schema, n node, add func(*js.Schema, node)) (own int) {
+	for name, member := range n.v.Members() {
+		own++
+		e := n.member(name, member)
+		add(s.Properties[name], e)
+		for re, t := range s.PatternProperties {
+			own += re.(*re2).steps(len(name))
+			add(t, e)
+		}
+		add(asSchema(s.AdditionalProperties), e)
+		add(s.UnevaluatedProperties, e)
+		if s.PropertyNames != nil {
+			add(s.PropertyNames, node{d: name})
+		}
+	}
+	list, _ := s.Items.([]*js.Schema)
+	for i, element := range n.v.Elements() {
+		own++
+		e := n.element(i, element)
+		if i < len(list) {
+			add(list[i], e)
+		}
+		if i < len(s.PrefixItems) {
+			add(s.PrefixItems[i], e)
+		}
+		for _, t := range []*js.Schema{asSchema(s.Items), asSchema(s.AdditionalItems), s.Items2020, s.Contains, s.UnevaluatedItems} {
+			add(t, e)
+		}
+	}
+	return own
 }
