@@ -3,12 +3,15 @@ package screen
 import (
 	"crypto/sha256"
 	_ "embed"
+	"maps"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Fault is one defect of the operator's file, with its line and column.
@@ -181,7 +184,7 @@ func (c *compiler) expand(w strictyaml.String) (string, bool) {
 		name := rest[i+1 : i+j]
 		text, ok := c.words[name]
 		if !ok {
-			c.Fault(w.Node, "no words are named "+strictyaml.Word(name), strictyaml.Nearest(name, c.names())+"; names must stand above their use")
+			c.Fault(w.Node, "no words are named "+strictyaml.Word(name), strictyaml.Nearest(name, slices.Collect(maps.Keys(c.words)))+"; names must stand above their use")
 			return "", false
 		}
 		out.WriteString(rest[:i])
@@ -196,14 +199,6 @@ func (c *compiler) expand(w strictyaml.String) (string, bool) {
 		return "", false
 	}
 	return out.String(), true
-}
-
-func (c *compiler) names() []string {
-	var out []string
-	for n := range c.words {
-		out = append(out, n)
-	}
-	return out
 }
 
 // pattern compiles one pattern in its two forms. A $ at the end of an exception
@@ -250,6 +245,9 @@ func (c *compiler) pattern(w strictyaml.String, excepts bool) (pattern, bool) {
 	return pattern{words, letters, needs(tree), needs(narrow)}, true
 }
 
+// readable reports whether a reading may have a character.
+func readable(r rune) bool { return r == ' ' || letterOrDigit(r) }
+
 // vet folds the letters of a pattern as the text's are folded, and says what in
 // it no reading can ever match.
 func vet(t *syntax.Regexp) (folded bool, message string) {
@@ -258,7 +256,7 @@ func vet(t *syntax.Regexp) (folded bool, message string) {
 	case syntax.OpLiteral:
 		for i, r := range t.Rune {
 			f := foldRune(r)
-			if len(f) != 1 || f[0] != ' ' && !letterOrDigit(f[0]) {
+			if len(f) != 1 || !readable(f[0]) {
 				return false, mark
 			}
 			folded = folded || t.Rune[i] != f[0]
@@ -266,7 +264,7 @@ func vet(t *syntax.Regexp) (folded bool, message string) {
 		}
 	case syntax.OpCharClass:
 		for i := 0; i+1 < len(t.Rune); i += 2 {
-			if r := t.Rune[i]; r == t.Rune[i+1] && r != ' ' && (!letterOrDigit(r) || unicode.IsUpper(r)) {
+			if r := t.Rune[i]; r == t.Rune[i+1] && (!readable(r) || unicode.IsUpper(r)) {
 				return false, mark
 			}
 		}
@@ -298,27 +296,16 @@ func squeeze(p string) string {
 			continue
 		case p[i] == '[' && !class:
 			class = true
-			if strings.HasPrefix(p[i:], "[^") {
-				i++
-				out.WriteString("[^")
-				continue
-			}
 		case p[i] == ']':
 			class = false
 		case p[i] == ' ' && !class:
-			if i+1 < len(p) && p[i+1] == '{' {
-				i += strings.IndexByte(p[i:], '}')
-			} else if i+1 < len(p) && strings.IndexByte("?*+", p[i+1]) >= 0 {
-				i++
-			} else {
-				continue
-			}
-			if i+1 < len(p) && p[i+1] == '?' {
-				i++ // the lazy form
-			}
+			i += len(repeats().FindString(p[i+1:]))
 			continue
 		}
 		out.WriteByte(p[i])
 	}
 	return out.String()
 }
+
+// repeats is what says how often the one before it stands, its lazy form too.
+var repeats = text.Pattern(`^(\{[^}]*\}|[?*+])\??`)

@@ -148,11 +148,8 @@ var leet = map[rune][2]rune{
 	'|': {'i', 'l'}, '\u20ac': {'e', 'e'}, '\u00a3': {'l', 'l'}, '\u00a2': {'c', 'c'}, '\u00a5': {'y', 'y'},
 }
 
-// unleet reads digits and marks as letters where they stand in a word that has
-// a letter, or alone between letters that were set apart; () between letters is
-// an o. It returns nil if there are none.
-func unleet(gs []glyph, pass int) []glyph {
-	out, changed := make([]glyph, 0, len(gs)), false
+// rounded reads () between letters as an o.
+func rounded(gs []glyph) (out []glyph, changed bool) {
 	for i := 0; i < len(gs); i++ {
 		g := gs[i]
 		if g.r == '(' && i > 0 && i+2 < len(gs) && gs[i+1].r == ')' && unicode.IsLetter(gs[i-1].r) && unicode.IsLetter(gs[i+2].r) {
@@ -161,35 +158,39 @@ func unleet(gs []glyph, pass int) []glyph {
 		}
 		out = append(out, g)
 	}
-	gs = slices.Clone(out)
-	inside := func(i int) bool { // a word may go on here
-		return i >= 0 && i < len(gs) && (letterOrDigit(gs[i].r) || leet[gs[i].r][0] != 0 && gs[i].r != '!')
-	}
-	for i := 0; i < len(gs); {
-		if !inside(i) && leet[gs[i].r][0] == 0 {
-			i++
-			continue
-		}
-		j, letters := i, 0
-		for j < len(gs) && (inside(j) || leet[gs[j].r][0] != 0) {
-			if unicode.IsLetter(gs[j].r) {
-				letters++
-			}
+	return out, changed
+}
+
+// worded reports whether a character may be one of a word, as it is or read as a letter.
+func worded(r rune) bool { return letterOrDigit(r) || leet[r][0] != 0 }
+
+// unleet reads digits and marks as letters where they stand in a word that has
+// a letter, or alone between letters that were set apart; () between letters is
+// an o. It returns nil if there are none.
+func unleet(gs []glyph, pass int) []glyph {
+	gs, changed := rounded(gs)
+	out := slices.Clone(gs)
+	for i := 0; i < len(gs); i++ {
+		j := i
+		for j < len(gs) && worded(gs[j].r) {
 			j++
 		}
-		single := j-i == 1 && (i >= 2 && unicode.IsLetter(gs[i-2].r) || j+1 < len(gs) && unicode.IsLetter(gs[j+1].r))
-		for k := i; k < j; k++ {
-			if gs[k].other != 0 && pass == 0 {
-				out[k].r, changed = gs[k].other, true
-				continue
+		lone := j-i == 1 && (i >= 2 && unicode.IsLetter(gs[i-2].r) || j+1 < len(gs) && unicode.IsLetter(gs[j+1].r))
+		word := slices.ContainsFunc(gs[i:j], func(g glyph) bool { return unicode.IsLetter(g.r) })
+		for k := i; k < j && (word || lone); k++ {
+			r, to := gs[k].r, leet[gs[k].r][pass]
+			switch {
+			case gs[k].other != 0 && pass == 0:
+				to = gs[k].other
+			case lone, letterOrDigit(r), unicode.Is(unicode.Sc, r):
+			case k+1 == len(gs), !worded(gs[k+1].r), gs[k+1].r == '!': // a mark that ends the word
+				to = 0
 			}
-			to := leet[gs[k].r][pass]
-			if to == 0 || letters == 0 && !single || !letterOrDigit(gs[k].r) && !unicode.Is(unicode.Sc, gs[k].r) && !single && !inside(k+1) {
-				continue
+			if to != 0 {
+				out[k].r, changed = to, true
 			}
-			out[k].r, changed = to, true
 		}
-		i = j
+		i = max(i, j-1)
 	}
 	if !changed {
 		return nil
@@ -242,97 +243,126 @@ func parts(gap []glyph) bool {
 	return false
 }
 
-// spell writes a reading. With join, three or more letters in a row that stand
-// alone are one word; a wider gap among them ends it. With lone, a first a or i
-// behind an ordinary word stays a word of its own.
-func spell(gs []glyph, join, lone bool) reading {
-	size := len(gs) + len(gs)/4 + 16
-	r := reading{from: make([]int, 0, size), to: make([]int, 0, size)}
-	b := make([]byte, 0, size)
-	put := func(c rune, from, to int) {
-		n := len(b)
-		b = append(b, string(c)...)
-		for ; n < len(b); n++ {
-			r.from, r.to = append(r.from, from), append(r.to, to)
-		}
-	}
-	type token struct{ from, to int } // in gs
-	var ts []token
-	for i := 0; i < len(gs); {
+// token is a word of a text, by its glyphs.
+type token struct{ from, to int }
+
+func tokens(gs []glyph) (out []token) {
+	for i := 0; i < len(gs); i++ {
 		j := i
 		for j < len(gs) && letterOrDigit(gs[j].r) {
 			j++
 		}
 		if j > i {
-			ts = append(ts, token{i, j})
+			out = append(out, token{i, j})
 			i = j
-		} else {
-			i++
 		}
 	}
-	alone := func(k int) bool {
-		return k < len(ts) && ts[k].to-ts[k].from == 1 && unicode.IsLetter(gs[ts[k].from].r)
-	}
-	gap := func(k int) int { // before token k; a space is wider than a mark
-		between := gs[ts[k-1].to:ts[k].from]
-		if slices.ContainsFunc(between, func(g glyph) bool { return unicode.IsSpace(g.r) }) {
-			return 2*len(between) + 1
-		}
-		return 2 * len(between)
-	}
-	space := func(next int) { // the space before token next
-		at := 0
-		if len(r.to) > 0 {
-			at = r.to[len(r.to)-1]
-		}
-		if next == 0 || next >= len(ts) || parts(gs[ts[next-1].to:ts[next].from]) {
-			r.breaks = append(r.breaks, len(b))
-		}
-		put(' ', at, at)
-	}
-	space(0)
-	for k := 0; k < len(ts); {
+	return out
+}
+
+// speller writes a reading of glyphs, token by token.
+type speller struct {
+	reading
+	gs []glyph
+	ts []token
+	b  []byte
+}
+
+// spell writes a reading. With join, three or more letters in a row that stand
+// alone are one word; a wider gap among them ends it. With lone, a first a or i
+// behind an ordinary word stays a word of its own.
+func spell(gs []glyph, join, lone bool) reading {
+	size := len(gs) + len(gs)/4 + 16
+	s := &speller{reading{from: make([]int, 0, size), to: make([]int, 0, size)}, gs, tokens(gs), make([]byte, 0, size)}
+	s.space(0)
+	for k := 0; k < len(s.ts); {
 		end := k
-		if join {
-			for alone(end) {
-				end++
-			}
-			if lone && end > k && k > 0 && (gs[ts[k].from].r == 'a' || gs[ts[k].from].r == 'i') {
-				put(gs[ts[k].from].r, gs[ts[k].from].from, gs[ts[k].from].to)
-				k++
-				space(k)
-			}
+		for join && s.alone(end) {
+			end++
 		}
-		if end-k < 3 {
-			end = k + 1
-			if k < len(ts) {
-				for _, g := range gs[ts[k].from:ts[k].to] {
-					put(g.r, g.from, g.to)
-				}
-				space(end)
-			}
+		if lone && end > k && k > 0 && (s.first(k).r == 'a' || s.first(k).r == 'i') {
+			s.word(k)
+			k++
+		}
+		switch {
+		case end-k >= 3:
+			s.joined(k, end)
 			k = end
-			continue
+		case k < len(s.ts):
+			s.word(k)
+			k++
 		}
-		narrow, wide := gap(k+1), gap(k+1)
-		for i := k + 2; i < end; i++ {
-			narrow, wide = min(narrow, gap(i)), max(wide, gap(i))
-		}
-		start := len(b)
-		for i := k; i < end; i++ {
-			if i > k && gap(i) > narrow {
-				space(i)
-			}
-			g := gs[ts[i].from]
-			put(g.r, g.from, g.to)
-		}
-		if narrow == wide && end-k >= 8 {
-			r.letters = append(r.letters, [2]int{start, len(b)})
-		}
-		space(end)
-		k = end
 	}
-	r.text = string(b)
-	r.chunks = chunks(r.text)
-	return r
+	s.text = string(s.b)
+	s.chunks = chunks(s.text)
+	return s.reading
+}
+
+// first is the first glyph of token k.
+func (s *speller) first(k int) glyph { return s.gs[s.ts[k].from] }
+
+// alone reports whether token k is a letter that stands alone.
+func (s *speller) alone(k int) bool {
+	return k < len(s.ts) && s.ts[k].to-s.ts[k].from == 1 && unicode.IsLetter(s.first(k).r)
+}
+
+// between is what stands before token k, behind the one before it.
+func (s *speller) between(k int) []glyph { return s.gs[s.ts[k-1].to:s.ts[k].from] }
+
+// gap is how wide that is; a space is wider than a mark.
+func (s *speller) gap(k int) int {
+	between := s.between(k)
+	if slices.ContainsFunc(between, func(g glyph) bool { return unicode.IsSpace(g.r) }) {
+		return 2*len(between) + 1
+	}
+	return 2 * len(between)
+}
+
+func (s *speller) put(c rune, from, to int) {
+	n := len(s.b)
+	s.b = append(s.b, string(c)...)
+	for ; n < len(s.b); n++ {
+		s.from, s.to = append(s.from, from), append(s.to, to)
+	}
+}
+
+// space writes the space before token k.
+func (s *speller) space(k int) {
+	at := 0
+	if len(s.to) > 0 {
+		at = s.to[len(s.to)-1]
+	}
+	if k == 0 || k >= len(s.ts) || parts(s.between(k)) {
+		s.breaks = append(s.breaks, len(s.b))
+	}
+	s.put(' ', at, at)
+}
+
+// word writes token k and the space behind it.
+func (s *speller) word(k int) {
+	for _, g := range s.gs[s.ts[k].from:s.ts[k].to] {
+		s.put(g.r, g.from, g.to)
+	}
+	s.space(k + 1)
+}
+
+// joined writes the letters from token k to end as words that wider gaps part. Where
+// all gaps are alike, nothing says where words end.
+func (s *speller) joined(k, end int) {
+	narrow, wide := s.gap(k+1), s.gap(k+1)
+	for i := k + 2; i < end; i++ {
+		narrow, wide = min(narrow, s.gap(i)), max(wide, s.gap(i))
+	}
+	start := len(s.b)
+	for i := k; i < end; i++ {
+		if i > k && s.gap(i) > narrow {
+			s.space(i)
+		}
+		g := s.first(i)
+		s.put(g.r, g.from, g.to)
+	}
+	if narrow == wide && end-k >= 8 {
+		s.letters = append(s.letters, [2]int{start, len(s.b)})
+	}
+	s.space(end)
 }

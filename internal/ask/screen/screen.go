@@ -131,39 +131,52 @@ func (r *rule) match(v *reading, left *int) (start, end int, ok bool) {
 	excused := map[[2]int][][]int{} // by sentence and chunk
 	for i := range r.halt {
 		p := &r.halt[i]
-		tries := 0
-		for n := range v.chunks {
-			c := &v.chunks[n]
-			if !p.may(v.text, c) {
-				continue
-			}
-			for at := c.from; at < c.next && *left >= 0; tries++ {
-				m := p.words.FindStringIndex(v.text[at:c.to])
-				if m == nil {
-					*left -= c.to - at
-					break
-				}
-				*left -= m[1]
-				start, end = at+m[0]+1, at+m[1]-1 // without the spaces around
-				if tries == maxExcused || !r.excuses(v, n, start, end, excused, left) {
-					return start, end, true
-				}
-				at = start // the space before the next word lies behind it
-			}
+		if start, end, ok = r.matchWords(p, v, excused, left); !ok {
+			start, end, ok = p.matchLetters(v, left)
 		}
-		for _, l := range v.letters {
-			if !hasAll(v.text[l[0]:l[1]], p.letterNeeds) {
-				continue
-			}
-			if *left -= 2 * (l[1] - l[0]); *left < 0 {
+		if ok || *left < 0 {
+			return start, end, ok
+		}
+	}
+	return 0, 0, false
+}
+
+// matchWords is match of one pattern over the words.
+func (r *rule) matchWords(p *pattern, v *reading, excused map[[2]int][][]int, left *int) (start, end int, ok bool) {
+	tries := 0
+	for n := range v.chunks {
+		c := &v.chunks[n]
+		if !p.may(v.text, c) {
+			continue
+		}
+		for at := c.from; at < c.next && *left >= 0; tries++ {
+			m := p.words.FindStringIndex(v.text[at:c.to])
+			if m == nil {
+				*left -= c.to - at
 				break
 			}
-			if m := p.letters.FindStringIndex(v.text[l[0]:l[1]]); m != nil && m[1] > m[0] {
-				return l[0] + m[0], l[0] + m[1], true
+			*left -= m[1]
+			start, end = at+m[0]+1, at+m[1]-1 // without the spaces around
+			if tries == maxExcused || !r.excuses(v, n, start, end, excused, left) {
+				return start, end, true
 			}
+			at = start // the space before the next word lies behind it
 		}
-		if *left < 0 {
+	}
+	return 0, 0, false
+}
+
+// matchLetters is match of one pattern over letters that were set apart.
+func (p *pattern) matchLetters(v *reading, left *int) (start, end int, ok bool) {
+	for _, l := range v.letters {
+		if !hasAll(v.text[l[0]:l[1]], p.letterNeeds) {
+			continue
+		}
+		if *left -= 2 * (l[1] - l[0]); *left < 0 {
 			break
+		}
+		if m := p.letters.FindStringIndex(v.text[l[0]:l[1]]); m != nil && m[1] > m[0] {
+			return l[0] + m[0], l[0] + m[1], true
 		}
 	}
 	return 0, 0, false
