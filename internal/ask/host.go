@@ -362,15 +362,14 @@ func (r *run) act(ctx context.Context, text string, tool Listed, args []byte) er
 	typed, stop := claim.TypedOutput(recorded, tool.ValidateOutput)
 	if stop != nil {
 		a.Note, a.Untyped = claim.TypedNote, &stop.Rejection
-		switch {
-		case stop.Rejection.Reason == writ.TypedIsError:
-			r.refused(stop)
-			return errors.Join(late, r.leave("stopped"), r.end(ServerError))
-		case r.o.Summariser != nil: // a summary was asked for, and there is none
+		status := Answered
+		if stop.Rejection.Reason == writ.TypedIsError {
+			status = ServerError
+		} else if r.o.Summariser != nil { // a summary was asked for, and there is none
 			return errors.Join(late, r.stop(stop))
 		}
 		r.refused(stop)
-		return errors.Join(late, r.leave("stopped"), r.end(Answered))
+		return errors.Join(late, r.leave("stopped"), r.end(status))
 	}
 	a.Typed = typed
 	r.step.Typed = digest(typed)

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/internal/ask/claim"
@@ -195,26 +196,21 @@ func (*Rules) Summarise(_ context.Context, m Material) ([]byte, error) {
 	if !m.Source.Truncated() {
 		members, _ := strictjson.Members(source)
 		for _, x := range members {
-			switch strictjson.KindOf(x.Value) {
-			case strictjson.Array:
-				elements, _ := strictjson.Elements(x.Value)
-				for _, e := range elements {
-					add(x.Name, e, string(e))
-				}
-			default:
+			elements, isList := strictjson.Elements(x.Value)
+			for _, e := range elements {
+				add(x.Name, e, string(e))
+			}
+			if !isList {
 				add(x.Name, x.Value, string(strictjson.Quote(x.Name))+":"+string(x.Value))
 			}
 		}
 	}
 	// What cannot be shown by a quote is left out: an empty value, a mark.
-	kept := s.Bullets[:0]
-	for _, b := range s.Bullets {
-		if _, why := m.Source.Find(b.Evidence); why == "" && strings.TrimSpace(b.Text) != "" {
-			kept = append(kept, b)
-		}
-	}
-	s.Bullets = kept
-	if len(kept) == 0 {
+	s.Bullets = slices.DeleteFunc(s.Bullets, func(b claim.Item) bool {
+		_, why := m.Source.Find(b.Evidence)
+		return why != "" || strings.TrimSpace(b.Text) == ""
+	})
+	if len(s.Bullets) == 0 {
 		return nil, errNothingToQuote
 	}
 	return s.JSON(), nil

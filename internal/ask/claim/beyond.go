@@ -120,14 +120,13 @@ func leads(s string) bool { return address().MatchString(text.Fold(s, text.Compa
 // measured matches a number with its unit written on to it.
 var measured = text.Pattern(`^([^\pL]*\p{Nd})(\pL+)$`)
 
-// split cuts a text into words, by the rule of where a quote may begin and end;
-// an address is one word.
-func split(text string) (out []word) {
-	s, stop := TextSource([]byte(text), len(text))
-	if stop != nil {
-		return nil
-	}
-	var places []span
+// inWord reports whether a character makes a word of what it stands in.
+func inWord(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.Sc) || r == '%' || r == '‰'
+}
+
+// places are where addresses stand.
+func places(text string) (out []span) {
 	outer := func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune("\"<>()[]{}|“”„«»‹›", r)
 	}
@@ -138,28 +137,38 @@ func split(text string) (out []word) {
 		}
 		f := strings.TrimRight(text[i:i+n], ".,;:!?'’*_…")
 		if left := strings.TrimLeft(f, "'‘*_"); leads(left) {
-			places = append(places, span{i + len(f) - len(left), i + len(f)})
+			out = append(out, span{i + len(f) - len(left), i + len(f)})
 		}
 		_, size := utf8.DecodeRuneInString(text[i+n:])
 		i += n + size
 	}
+	return out
+}
+
+// split cuts a text into words, by the rule of where a quote may begin and end;
+// an address is one word.
+func split(text string) (out []word) {
+	s, stop := TextSource([]byte(text), len(text))
+	if stop != nil {
+		return nil
+	}
+	places := places(text)
+	begins := func(i int) bool { return len(places) > 0 && places[0].start == i }
 	start, begin := true, true
 	for i := 0; i < len(text); {
 		w := word{at: i, start: start, begin: begin}
 		j := i
-		if len(places) > 0 && places[0].start == i {
+		if begins(i) {
 			w.addr = true
 			j, places = places[0].end, places[1:]
 		} else {
-			for j++; j < len(text) && (!s.boundary(j)) && !(len(places) > 0 && places[0].start == j); {
+			for j++; j < len(text) && !s.boundary(j) && !begins(j); {
 				j++
 			}
 		}
 		w.text = text[i:j]
 		i = j
-		if !w.addr && !strings.ContainsFunc(w.text, func(r rune) bool {
-			return unicode.In(r, unicode.L, unicode.N, unicode.Sc) || r == '%' || r == '‰'
-		}) {
+		if !w.addr && !strings.ContainsFunc(w.text, inWord) {
 			if strings.ContainsAny(w.text, ".!?:;,()\n–—…。、") {
 				start = true
 			}
@@ -403,16 +412,16 @@ func (r *reading) name(i int) (fact, bool) {
 func (r *reading) beyond(quote *reading) (out []string) {
 	unnamed := len(quote.names) > 0 && !slices.ContainsFunc(quote.names, func(n string) bool { return r.has["w:"+n] })
 	for i, f := range r.facts {
-		if !quote.found(f.key) {
-			if f.key[0] == 'y' && i > 0 && r.facts[i-1].key[0] == 'd' && !quote.found(r.facts[i-1].key) {
-				continue // its date is marked as a whole
+		switch found := quote.found(f.key); {
+		case found:
+			if f.bound != noClass && !quote.has[fmt.Sprint("b:", f.bound, f.key)] {
+				out = append(out, f.bounding)
 			}
-			if !f.weak || f.begin && unnamed && !quote.stems[stem(f.key[2:])] {
-				out = append(out, f.text)
-				continue
-			}
-		} else if f.bound != noClass && !quote.has[fmt.Sprint("b:", f.bound, f.key)] {
-			out = append(out, f.bounding)
+		case f.key[0] == 'y' && i > 0 && r.facts[i-1].key[0] == 'd' && !quote.found(r.facts[i-1].key):
+			continue // its date is marked as a whole
+		case !f.weak || f.begin && unnamed && !quote.stems[stem(f.key[2:])]:
+			out = append(out, f.text)
+			continue
 		}
 		if f.next == "" || f.weak && f.key[0] == 'n' {
 			continue
@@ -564,7 +573,7 @@ func turned(a, b *reading) (word string, together bool) {
 // about returns what a text negates, by a word or by the prefix of one that the
 // other text has without it, and what it states: the words by their stems.
 func (r *reading) about(other *reading) (negated, stated map[string]string) {
-	negated, stated = map[string]string{}, map[string]string{}
+	put := map[bool]map[string]string{true: {}, false: {}} // by whether it is negated
 	for _, w := range r.words {
 		if !w.tells() || w.fails {
 			continue
@@ -575,23 +584,16 @@ func (r *reading) about(other *reading) (negated, stated map[string]string) {
 				base = b
 			}
 		}
-		put := func(p string, not bool) {
-			if not {
-				negated[stem(p)] = whole
-			} else {
-				stated[stem(p)] = whole
-			}
-		}
 		if base != "" {
-			put(base, !w.under)
+			put[!w.under][stem(base)] = whole
 			continue
 		}
-		put(whole, w.under)
+		put[w.under][stem(whole)] = whole
 		for _, p := range strings.FieldsFunc(whole, apart) {
-			put(p, w.under)
+			put[w.under][stem(p)] = whole
 		}
 	}
-	return negated, stated
+	return put[true], put[false]
 }
 
 // apart reports what parts the words of a name like is_paid.

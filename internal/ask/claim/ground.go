@@ -111,7 +111,7 @@ func (s *Source) shows(start, end int) bool {
 	if !s.solid(start, end) {
 		return false
 	}
-	value, named, reaches := 0, 0, false // how much is value, how much names with theirs; that it is something
+	value, reaches := 0, false // how much is value; that it is something
 	for _, l := range s.touched(start, end) {
 		from, to := l.start, l.end // what of it is value
 		if l.kind == strictjson.String && !s.plain {
@@ -131,13 +131,18 @@ func (s *Source) shows(start, end int) bool {
 		}
 		value += max(min(end, to)-max(start, from), 0)
 	}
+	return reaches && end-start >= minQuote && (value >= minQuote || 2*(value+s.named(start, end)) > end-start)
+}
+
+// named is how much of a range is names that stand there with the whole of their values.
+func (s *Source) named(start, end int) (n int) {
 	i := sort.Search(len(s.labels), func(i int) bool { return s.labels[i].start >= start })
 	for ; i < len(s.labels) && s.labels[i].start < end; i++ {
-		if n := s.labels[i]; n.value <= end {
-			named += n.end - n.start
+		if l := s.labels[i]; l.value <= end {
+			n += l.end - l.start
 		}
 	}
-	return reaches && end-start >= minQuote && (value >= minQuote || 2*(value+named) > end-start)
+	return n
 }
 
 // solid reports whether a range that begins at a boundary holds a letter or a

@@ -27,21 +27,8 @@ func (r *reading) quantity(i int, v string) (out []fact, n int) {
 	case half != "" && !strings.ContainsAny(v, ".-") && len(v) < 3:
 		return []fact{{key: clock(v, "00", half), text: r.phrased(i, 1+k)}}, 1 + k
 	case next == "to", next == "bis", (next == "and" || next == "und") && (before == "between" || before == "zwischen"):
-		k := 2
-		if units()[at(k)] != "" { // $10 to $12
-			k++
-		}
-		if i+k < len(r.words) {
-			if to := r.number(i + k); to != "" {
-				n = k + 1
-				if by := scales()[at(n)]; by != "" {
-					v, to, n = scaled(v, by), scaled(to, by), n+1
-				}
-				f = fact{key: "n:" + v + ".." + to, text: r.phrased(i, n)}
-				if before == "from" || before == "von" { // its ends can be told alone
-					r.has["n:"+v], r.has["n:"+to] = true, true
-				}
-			}
+		if to, m := r.rangeTo(i, v, before == "from" || before == "von"); m > 0 {
+			f, n = to, m
 		}
 	case scales()[next] != "":
 		f, n = fact{key: "n:" + scaled(v, scales()[next]), text: r.phrased(i, 2)}, 2
@@ -53,6 +40,30 @@ func (r *reading) quantity(i int, v string) (out []fact, n int) {
 		n++
 	}
 	return out, n
+}
+
+// rangeTo reads a range from the i-th word on, and how many words it takes, 0 where its
+// other end is none. Its ends can be told alone where it says from.
+func (r *reading) rangeTo(i int, v string, from bool) (fact, int) {
+	n := 2
+	if units()[r.wordAt(i+n)] != "" { // $10 to $12
+		n++
+	}
+	if i+n >= len(r.words) {
+		return fact{}, 0
+	}
+	to := r.number(i + n)
+	if to == "" {
+		return fact{}, 0
+	}
+	n++
+	if by := scales()[r.wordAt(i+n)]; by != "" {
+		v, to, n = scaled(v, by), scaled(to, by), n+1
+	}
+	if from {
+		r.has["n:"+v], r.has["n:"+to] = true, true
+	}
+	return fact{key: "n:" + v + ".." + to, text: r.phrased(i, n)}, n
 }
 
 var (
@@ -187,41 +198,21 @@ func dash(r rune) bool { return r == '\u2212' || unicode.Is(unicode.Pd, r) }
 // before three digits groups them, a single point never does: JSON's 1.500 is
 // one and a half. What has zeros before it is an identifier.
 func decimal(s string) string {
-	var b strings.Builder
-	minus := false
-	for i, c := range s {
-		switch d := text.Digit(c); {
-		case d >= 0:
-			b.WriteByte(byte('0' + d))
-		case text.Ignored(c), i == 0 && c == '+':
-		case i == 0 && dash(c):
-			minus = c != '—'
-		case strings.ContainsRune(".\u066b\uff0e", c):
-			b.WriteByte('.')
-		case strings.ContainsRune(",\uff0c", c):
-			b.WriteByte(',')
-		case strings.ContainsRune(text.Groups, c) && !strings.ContainsRune("/\u2044\u2215:", c):
-		default:
-			return ""
-		}
-	}
-	t := b.String()
-	point := strings.LastIndexAny(t, ".,")
+	t, minus := digits(s)
 	whole, fraction := t, ""
-	if point >= 0 {
+	if point := strings.LastIndexAny(t, ".,"); point >= 0 {
 		mark := t[point : point+1]
-		single := strings.Count(t, mark) == 1
-		if single && (strings.ContainsAny(t[:point], ".,") || mark == "." || len(t)-point != 4 || point > 3 || t[0] == '0') {
+		if strings.Count(t, mark) == 1 && (strings.ContainsAny(t[:point], ".,") || mark == "." || len(t)-point != 4 || point > 3 || t[0] == '0') {
 			whole, fraction = t[:point], strings.TrimRight(t[point+1:], "0")
 		}
-		parts := strings.FieldsFunc(whole, func(c rune) bool { return c == '.' || c == ',' })
-		for i, p := range parts {
-			if len(parts) > 1 && (len(p) > 3 || i > 0 && len(p) < 3) {
-				return "" // a version, an address
-			}
-		}
-		whole = strings.Join(parts, "")
 	}
+	parts := strings.FieldsFunc(whole, func(c rune) bool { return c == '.' || c == ',' })
+	for i, p := range parts {
+		if len(parts) > 1 && (len(p) > 3 || i > 0 && len(p) < 3) {
+			return "" // a version, an address
+		}
+	}
+	whole = strings.Join(parts, "")
 	if whole == "" && fraction != "" {
 		whole = "0"
 	}
@@ -235,6 +226,28 @@ func decimal(s string) string {
 		whole = "-" + whole
 	}
 	return whole
+}
+
+// digits are those of a number with its points and commas, "" where anything else stands.
+func digits(s string) (out string, minus bool) {
+	var b strings.Builder
+	for i, c := range s {
+		switch d := text.Digit(c); {
+		case d >= 0:
+			b.WriteByte(byte('0' + d))
+		case text.Ignored(c), i == 0 && c == '+':
+		case i == 0 && dash(c):
+			minus = c != '—'
+		case strings.ContainsRune(".\u066b\uff0e", c):
+			b.WriteByte('.')
+		case strings.ContainsRune(",\uff0c", c):
+			b.WriteByte(',')
+		case strings.ContainsRune(text.Groups, c) && !strings.ContainsRune("/\u2044\u2215:", c):
+		default:
+			return "", false
+		}
+	}
+	return b.String(), minus
 }
 
 // scaled is a number with its point moved to the right.

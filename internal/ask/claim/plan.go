@@ -71,6 +71,9 @@ var planNeeds = map[writ.Reason]string{
 	writ.PlanFinal:      "needs_more_info with the value true: a final_answer may only ask for more",
 }
 
+// planFaults are the reasons of what is JSON beyond the bounds of a plan.
+var planFaults = map[strictjson.Fault]writ.Reason{strictjson.Size: writ.PlanTooLarge, strictjson.Deep: writ.PlanTooDeep, strictjson.Numeric: writ.PlanNumber}
+
 func noPlan(r writ.Reason, pointer string) *Stop {
 	return because(StagePlanParse, r, pointer, planNeeds[r])
 }
@@ -84,14 +87,7 @@ func ParsePlan(b []byte) (Plan, *Stop) {
 		r := writ.PlanSyntax
 		var e *strictjson.Error
 		if errors.As(err, &e) {
-			switch e.Fault {
-			case strictjson.Size:
-				r = writ.PlanTooLarge
-			case strictjson.Deep:
-				r = writ.PlanTooDeep
-			case strictjson.Numeric:
-				r = writ.PlanNumber
-			}
+			r = cmp.Or(planFaults[e.Fault], r)
 		}
 		return Plan{}, noPlan(r, "")
 	}
@@ -168,10 +164,4 @@ func visible(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsSpace(r) && !unicode.IsMark(r) && !text.Hidden(r, text.Unclear)
 	})
-}
-
-func byPointer(fs []writ.Failure) []writ.Failure {
-	fs = slices.Clone(fs)
-	slices.SortStableFunc(fs, func(a, b writ.Failure) int { return cmp.Compare(a.Pointer, b.Pointer) })
-	return fs
 }

@@ -1,7 +1,9 @@
 package claim
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	writ "github.com/writ-project/writ"
 )
@@ -55,7 +57,8 @@ func (s *Stop) String() string {
 // first; the failures are then sorted by pointer, as a rejection has them.
 func StopAt(stage Stage, failures ...writ.Failure) *Stop {
 	first := failures[0].Reason
-	return &Stop{stage, writ.Rejection{Code: writ.CodeOf(first), Reason: first, Failures: byPointer(failures)}}
+	failures = slices.SortedStableFunc(slices.Values(failures), func(a, b writ.Failure) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	return &Stop{stage, writ.Rejection{Code: writ.CodeOf(first), Reason: first, Failures: failures}}
 }
 
 // because is StopAt for one failure.

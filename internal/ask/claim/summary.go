@@ -117,28 +117,35 @@ func ParseSummary(b []byte) (Summary, *Stop) {
 		}
 		*l.items = make([]Item, len(elements))
 		for i, e := range elements {
-			at := pointerOf(l.name, i)
-			if strictjson.KindOf(e) != strictjson.Object {
-				return stop(writ.SummaryValue, at, "an item with text and evidence")
+			item, r, member, need := parseItem(e)
+			if r != "" {
+				return stop(r, pointerOf(l.name, i)+member, need)
 			}
-			if r := keysOf(e, "text", "evidence"); r != "" {
-				return stop(r, at, "the keys text and evidence, and no others")
-			}
-			item := &(*l.items)[i]
-			item.Text, _ = strictjson.Text(strictjson.Get(e, "text"))
-			item.Evidence, _ = strictjson.Text(strictjson.Get(e, "evidence"))
-			switch {
-			case !visible(item.Text) || len(item.Text) > textBytes:
-				return stop(writ.SummaryValue, at+"/text", "a text, not empty, of at most 4 KiB")
-			case strings.TrimSpace(item.Evidence) == "" || len(item.Evidence) > evidenceBytes:
-				return stop(writ.SummaryValue, at+"/evidence", "a quote of the source, not empty, of at most 4 KiB")
-			}
+			(*l.items)[i] = item
 		}
 	}
 	if total == 0 {
 		return stop(writ.SummaryValue, "", "at least one item")
 	}
 	return s, nil
+}
+
+// parseItem reads one item; a reason says what is wrong, and with which member of it.
+func parseItem(e []byte) (item Item, r writ.Reason, member, need string) {
+	if strictjson.KindOf(e) != strictjson.Object {
+		return item, writ.SummaryValue, "", "an item with text and evidence"
+	}
+	item.Text, _ = strictjson.Text(strictjson.Get(e, "text"))
+	item.Evidence, _ = strictjson.Text(strictjson.Get(e, "evidence"))
+	switch r := keysOf(e, "text", "evidence"); {
+	case r != "":
+		return item, r, "", "the keys text and evidence, and no others"
+	case !visible(item.Text) || len(item.Text) > textBytes:
+		return item, writ.SummaryValue, "/text", "a text, not empty, of at most 4 KiB"
+	case strings.TrimSpace(item.Evidence) == "" || len(item.Evidence) > evidenceBytes:
+		return item, writ.SummaryValue, "/evidence", "a quote of the source, not empty, of at most 4 KiB"
+	}
+	return item, "", "", ""
 }
 
 // keysOf says what is wrong with the keys of a checked object.

@@ -65,7 +65,7 @@ func (e event) object() ([]byte, error) {
 	if !strictObject(b) {
 		return nil, errStream
 	}
-	if v := strictjson.Get(b, "error"); v != nil && strictjson.KindOf(v) != strictjson.Null {
+	if given(strictjson.Get(b, "error")) {
 		return nil, errTold
 	}
 	return b, nil
@@ -74,7 +74,7 @@ func (e event) object() ([]byte, error) {
 // text appends a member that is a string, or null, or not there.
 func text(to *strings.Builder, raw []byte) error {
 	switch {
-	case raw == nil, strictjson.KindOf(raw) == strictjson.Null:
+	case !given(raw):
 		return nil
 	case strictjson.KindOf(raw) != strictjson.String:
 		return errStream
@@ -109,24 +109,15 @@ func wholeOpenAI(events []event) ([]byte, error) {
 			return []byte(`{"choices":[]}`), nil // not one choice, as it says
 		}
 		delta := strictjson.Get(choices[0], "delta")
-		if strictjson.KindOf(delta) != strictjson.Object {
+		made := strictjson.Get(delta, "tool_calls")
+		list, isList := strictjson.Elements(made) // an empty list is none, as in a whole answer
+		switch {
+		case strictjson.KindOf(delta) != strictjson.Object, finish.Len() > 0, // more after its end
+			text(&content, strictjson.Get(delta, "content")) != nil, text(&refusal, strictjson.Get(delta, "refusal")) != nil,
+			text(&finish, strictjson.Get(choices[0], "finish_reason")) != nil, given(made) && !isList:
 			return nil, errStream
 		}
-		if finish.Len() > 0 { // more after its end
-			return nil, errStream
-		}
-		if text(&content, strictjson.Get(delta, "content")) != nil || text(&refusal, strictjson.Get(delta, "refusal")) != nil ||
-			text(&finish, strictjson.Get(choices[0], "finish_reason")) != nil {
-			return nil, errStream
-		}
-		calls = calls || given(strictjson.Get(delta, "function_call"))
-		if raw := strictjson.Get(delta, "tool_calls"); given(raw) {
-			list, ok := strictjson.Elements(raw)
-			if !ok {
-				return nil, errStream
-			}
-			calls = calls || len(list) > 0 // an empty list is none, as in a whole answer
-		}
+		calls = calls || given(strictjson.Get(delta, "function_call")) || len(list) > 0
 	}
 	message := strictjson.Set([]byte(`{"role":"assistant"}`), "content", strictjson.Quote(content.String()))
 	if refusal.Len() > 0 {
@@ -140,63 +131,68 @@ func wholeOpenAI(events []event) ([]byte, error) {
 	return strictjson.Set([]byte("{}"), "choices", append(append([]byte("["), choice...), ']')), nil
 }
 
+// message is what was read of a message of Anthropic's so far.
+type message struct {
+	began, over bool
+	open        string // the type of the block that is
+	said, stop  strings.Builder
+	blocks      [][]byte
+}
+
 // wholeAnthropic puts the events of a message together.
 func wholeAnthropic(events []event) ([]byte, error) {
-	var blocks [][]byte
-	var stop, said strings.Builder
-	began, open, over := false, "", false // open is the type of the block that is
+	var m message
 	for _, e := range events {
 		b, err := e.object()
+		if err == nil {
+			err = m.read(e.name, b)
+		}
 		if err != nil {
 			return nil, err
 		}
-		kind, _ := strictjson.Text(strictjson.Get(b, "type"))
-		if kind == "" || e.name != "" && e.name != kind || over {
-			return nil, errStream
-		}
-		if strings.HasPrefix(kind, "content_block_") { // one after another, each by its number, before the end
-			if !began || stop.Len() > 0 || (kind == "content_block_start") != (open == "") ||
-				string(strictjson.Get(b, "index")) != strconv.Itoa(len(blocks)) {
-				return nil, errStream
-			}
-		}
-		delta := strictjson.Get(b, "delta")
-		switch kind {
-		case "message_start":
-			if content, ok := strictjson.Elements(strictjson.Get(strictjson.Get(b, "message"), "content")); began || !ok || len(content) > 0 {
-				return nil, errStream
-			}
-			began = true
-		case "content_block_start":
-			block := strictjson.Get(b, "content_block")
-			if open, _ = strictjson.Text(strictjson.Get(block, "type")); open == "" || text(&said, strictjson.Get(block, "text")) != nil {
-				return nil, errStream
-			}
-		case "content_block_delta":
-			if d, _ := strictjson.Text(strictjson.Get(delta, "type")); d == "text_delta" && text(&said, strictjson.Get(delta, "text")) != nil {
-				return nil, errStream
-			}
-		case "content_block_stop":
-			block := strictjson.Set([]byte("{}"), "type", strictjson.Quote(open))
-			blocks = append(blocks, strictjson.Set(block, "text", strictjson.Quote(said.String())))
-			open = ""
-			said.Reset()
-		case "message_delta":
-			if !began || open != "" || stop.Len() > 0 || text(&stop, strictjson.Get(delta, "stop_reason")) != nil {
-				return nil, errStream
-			}
-		case "message_stop":
-			if !began || open != "" {
-				return nil, errStream
-			}
-			over = true
-		case "error":
-			return nil, errTold
-		}
 	}
-	if !over {
+	if !m.over {
 		return nil, errCut
 	}
-	whole := strictjson.Set([]byte("{}"), "content", append(append([]byte("["), bytes.Join(blocks, []byte(","))...), ']'))
-	return strictjson.Set(whole, "stop_reason", strictjson.Quote(stop.String())), nil
+	whole := strictjson.Set([]byte("{}"), "content", append(append([]byte("["), bytes.Join(m.blocks, []byte(","))...), ']'))
+	return strictjson.Set(whole, "stop_reason", strictjson.Quote(m.stop.String())), nil
+}
+
+// read takes one event in: blocks one after another, each by its number, between the
+// beginning and the end.
+func (m *message) read(name string, b []byte) error {
+	kind, delta := textOf(b, "type"), strictjson.Get(b, "delta")
+	ok := kind != "" && (name == "" || name == kind) && !m.over
+	if strings.HasPrefix(kind, "content_block_") {
+		ok = ok && m.began && m.stop.Len() == 0 && (kind == "content_block_start") == (m.open == "") &&
+			string(strictjson.Get(b, "index")) == strconv.Itoa(len(m.blocks))
+	}
+	switch kind {
+	case "message_start":
+		content, list := strictjson.Elements(strictjson.Get(strictjson.Get(b, "message"), "content"))
+		ok, m.began = ok && !m.began && list && len(content) == 0, true
+	case "content_block_start":
+		block := strictjson.Get(b, "content_block")
+		m.open = textOf(block, "type")
+		ok = ok && m.open != "" && text(&m.said, strictjson.Get(block, "text")) == nil
+	case "content_block_delta":
+		ok = ok && (textOf(delta, "type") != "text_delta" || text(&m.said, strictjson.Get(delta, "text")) == nil)
+	case "content_block_stop":
+		block := strictjson.Set([]byte("{}"), "type", strictjson.Quote(m.open))
+		m.blocks = append(m.blocks, strictjson.Set(block, "text", strictjson.Quote(m.said.String())))
+		m.open = ""
+		m.said.Reset()
+	case "message_delta":
+		ok = ok && m.began && m.open == "" && m.stop.Len() == 0 && text(&m.stop, strictjson.Get(delta, "stop_reason")) == nil
+	case "message_stop":
+		ok, m.over = ok && m.began && m.open == "", true
+	case "error":
+		if ok {
+			return errTold
+		}
+	}
+	if !ok {
+		return errStream
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -101,11 +102,7 @@ func alternatives(subs []*syntax.Regexp) (exact []string, sets [][]string) {
 }
 
 func shortest(set []string) int {
-	n := len(set[0])
-	for _, s := range set {
-		n = min(n, len(s))
-	}
-	return n
+	return len(slices.MinFunc(set, func(a, b string) int { return cmp.Compare(len(a), len(b)) }))
 }
 
 func sequence(subs []*syntax.Regexp) (exact []string, sets [][]string) {
@@ -196,20 +193,15 @@ func (c *chunk) holds(text, s string) bool {
 
 // may says whether the pattern can match in the chunk at all.
 func (p *pattern) may(text string, c *chunk) bool {
-	for _, set := range p.needs {
-		if !slices.ContainsFunc(set, func(s string) bool { return c.holds(text, s) }) {
-			return false
-		}
-	}
-	return true
+	return each(p.needs, func(s string) bool { return c.holds(text, s) })
 }
 
 // hasAll says whether the text has one string of each set.
 func hasAll(text string, sets [][]string) bool {
-	for _, set := range sets {
-		if !slices.ContainsFunc(set, func(s string) bool { return strings.Contains(text, s) }) {
-			return false
-		}
-	}
-	return true
+	return each(sets, func(s string) bool { return strings.Contains(text, s) })
+}
+
+// each says whether something has one string of each set.
+func each(sets [][]string, has func(string) bool) bool {
+	return !slices.ContainsFunc(sets, func(set []string) bool { return !slices.ContainsFunc(set, has) })
 }

@@ -197,7 +197,7 @@ func (r *rule) excuses(v *reading, n, start, end int, known map[[2]int][][]int, 
 			ranges = r.exceptions(v, max(from, v.breaks[s]), min(to, v.breaks[s+1]+1), left)
 			known[[2]int{s, n}] = ranges
 		}
-		if overlaps(ranges, start, end) {
+		if slices.ContainsFunc(ranges, func(r []int) bool { return r[0] < end && start < r[1] }) {
 			return true
 		}
 	}
@@ -219,15 +219,6 @@ func (r *rule) exceptions(v *reading, from, to int, left *int) (out [][]int) {
 		}
 	}
 	return out
-}
-
-func overlaps(ranges [][]int, start, end int) bool {
-	for _, r := range ranges {
-		if r[0] < end && start < r[1] {
-			return true
-		}
-	}
-	return false
 }
 
 // ID is the SHA-256 of the file that it was read from.
