@@ -152,25 +152,18 @@ func (s *State) doObservation(e *Event, o *Observation, at []byte) error {
 	if s.clients.get(key) != nil {
 		return errFit
 	}
-	for _, name := range []string{"raw_payload", "summary_text", "text"} {
-		if o.Raw = textOf(strictjson.Get(at, name)); o.Raw != "" {
-			break
-		}
-	}
+	text := func(name string) string { return textOf(strictjson.Get(at, name)) }
+	o.Raw, o.SourceRef = cmp.Or(text("raw_payload"), text("summary_text"), text("text")), text("source_ref")
 	o.Parsed = string(strictjson.Get(at, "parsed_payload"))
-	o.SourceRef = textOf(strictjson.Get(at, "source_ref"))
 	if o.Order == 0 {
 		o.Order, o.After = s.seen, e.N
 	}
 	s.seen = max(s.seen, o.Order)
 	s.clients.set(key, o.ID)
 	r := s.rates.edit(o.Source)
-	if r == nil {
+	if r == nil || r.over(e.At) {
 		r = &rate{Start: e.At}
 		s.rates.put(o.Source, r)
-	}
-	if r.over(e.At) {
-		*r = rate{Start: e.At}
 	}
 	r.Count++
 	if e.Session != "" && e.Tool != ToolArchiveEpisode {
@@ -331,22 +324,24 @@ func (s *State) doErase(o *EraseOp) error {
 			}
 			en.Gone = en.Gone || slices.Contains(o.Nameless, en.ID)
 		}))
-	if err != nil {
-		return err
+	if err == nil && s.inherited > 0 {
+		s.hearEarlier()
 	}
-	if s.inherited > 0 {
-		// A fold that never had the texts could not tell what they said.
-		for _, id := range s.edges.base.keys() {
-			ed := s.edges.get(id)
-			if ed.Type != Supports || number(ed.Decision) > s.inherited {
-				continue
-			}
-			if l := s.earlier(ed); l < ed.Level {
-				s.edges.edit(id).Level = l
-			}
+	return err
+}
+
+// hearEarlier lowers what statements of earlier versions count to what is left that bears them
+// out: a fold that never had the texts could not tell what they said.
+func (s *State) hearEarlier() {
+	for _, id := range s.edges.base.keys() {
+		ed := s.edges.get(id)
+		if ed.Type != Supports || number(ed.Decision) > s.inherited {
+			continue
+		}
+		if l := s.earlier(ed); l < ed.Level {
+			s.edges.edit(id).Level = l
 		}
 	}
-	return nil
 }
 
 func (s *State) doDistrust(o *DistrustOp) error {

@@ -26,24 +26,18 @@ func (s *State) asked(predicate string) (out []asking) {
 }
 
 func askingOf(name string) (a asking) {
-	all := words.Of(strings.Join(text.NameWords(name), " "))
-	for _, w := range all {
-		if !in("small", w) {
-			a.words = append(a.words, w)
-		}
-	}
-	if len(a.words) == 0 {
-		a.words = all
-	}
-	for _, w := range a.words {
-		if !in("kind", w) {
-			a.must = append(a.must, w)
-		}
-	}
-	if len(a.must) == 0 {
-		a.must = a.words
-	}
+	a.words = but("small", words.Of(strings.Join(text.NameWords(name), " ")))
+	a.must = but("kind", a.words)
 	return a
+}
+
+// but are the words that are not in a list, or all where there are no others.
+func but(list string, of []string) []string {
+	left := slices.DeleteFunc(slices.Clone(of), func(w string) bool { return in(list, w) })
+	if len(left) == 0 {
+		return of
+	}
+	return left
 }
 
 // sides are words of which one makes another question than the other does: whom a
@@ -144,23 +138,18 @@ func (u *unit) asks(a asking, at int) bool {
 	if slices.ContainsFunc(a.must, func(w string) bool { return !u.holds(w) }) {
 		return false
 	}
-	before := words.Of(u.text[:at])
+	said, before := words.Of(u.text), words.Of(u.text[:at])
 	for _, s := range sides {
-		for _, w := range a.must {
-			if !slices.Contains(s, w) {
-				continue
+		nearest := "" // of these before the value
+		for _, b := range before {
+			if slices.Contains(s, b) {
+				nearest = b
 			}
-			if !slices.Contains(words.Of(u.text), w) {
-				return false
-			}
-			for _, b := range slices.Backward(before) {
-				if slices.Contains(s, b) {
-					if b != w {
-						return false
-					}
-					break
-				}
-			}
+		}
+		if slices.ContainsFunc(a.must, func(w string) bool {
+			return slices.Contains(s, w) && (!slices.Contains(said, w) || nearest != "" && nearest != w)
+		}) {
+			return false
 		}
 	}
 	return !slices.ContainsFunc(a.must, func(w string) bool { return u.partOfAnother(w, a) })
@@ -171,34 +160,36 @@ func (u *unit) asks(a asking, at int) bool {
 // It is so in English; elsewhere one word says it, or what is said of a thing
 // stands behind it.
 func (u *unit) partOfAnother(w string, a asking) bool {
-	toks := tokens(u.text)
-	part := false
+	toks, part := tokens(u.text), false
 	for i, t := range toks {
-		if !matches(t.words, w) {
-			continue
-		}
-		other := false
-		for j := i; ; j++ {
-			if j > i {
-				if len(toks[j].words) == 1 && slices.Contains([]string{"is", "are", "was", "were", "s"}, toks[j].words[0]) {
-					break
-				}
-				if toks[j].person != none || len(toks[j].words) != 1 || toks[j].words[0] == "of" || in("stop", toks[j].words[0]) {
-					return false
-				}
-				n := toks[j].words[0]
-				other = other || !matches(a.words, n) && !in("kind", n)
-			}
-			if toks[j].ends || j+1 == len(toks) {
+		if matches(t.words, w) {
+			if part = a.begins(toks[i:]); !part {
 				return false
 			}
 		}
-		if !other {
-			return false
-		}
-		part = true
 	}
 	return part
+}
+
+// begins reports whether what a word begins is the name of something else, of which is said
+// what it is.
+func (a asking) begins(toks []spoken) bool {
+	other := false
+	for i, t := range toks {
+		switch {
+		case i == 0:
+		case len(t.words) == 1 && slices.Contains([]string{"is", "are", "was", "were", "s"}, t.words[0]):
+			return other
+		case t.person != none || len(t.words) != 1 || t.words[0] == "of" || in("stop", t.words[0]):
+			return false
+		default:
+			other = other || !matches(a.words, t.words[0]) && !in("kind", t.words[0])
+		}
+		if t.ends {
+			return false
+		}
+	}
+	return false
 }
 
 // sentence reports whether a value is no answer but a sentence with the question

@@ -89,8 +89,6 @@ func (a position) compare(b position) int {
 	return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.after, b.after), cmp.Compare(a.offset, b.offset))
 }
 
-func positionOf(o *Observation) position { return o.positionAt(0) }
-
 // positionAt is where a sentence stands that begins at an offset of what is kept.
 // What a user types has an order, whatever was cropped out of it; of the texts of
 // one result none is newer.
@@ -116,11 +114,9 @@ func (s *State) statements(id string, t upTo) (out []statement) {
 		if ed.Type != Supports || !ed.Active() && t.has(ed.ResolvedBy) || !t.has(ed.Decision) {
 			continue
 		}
-		st := statement{claim: id, level: ed.Level, from: ed.From, side: ed.Side, also: ed.Also}
+		st := statement{claim: id, level: ed.Level, from: ed.From, at: position{order: ed.Order, after: number(ed.From)}, side: ed.Side, also: ed.Also}
 		if o := s.observations.get(ed.From); o != nil {
 			st.at = o.positionAt(ed.At)
-		} else {
-			st.at = position{order: ed.Order, after: number(ed.From)}
 		}
 		out = append(out, st)
 	}
@@ -152,7 +148,7 @@ func (s *State) corrected(p *Proposition, st Standing, t upTo) Standing {
 		other := alone(false, s.statements(by.ID, t))
 		own, its := s.observations.get(st.By), s.observations.get(other.By)
 		switch {
-		case its == nil || own == nil || own.Level > 0 || positionOf(its).compare(positionOf(own)) <= 0:
+		case its == nil || own == nil || own.Level > 0 || its.positionAt(0).compare(own.positionAt(0)) <= 0:
 		case its.Level < 2 && its.Exposed && !own.Exposed:
 		default:
 			st.Status, st.Rule, st.ReplacedBy = Replaced, RuleReplaced, by.ID

@@ -40,27 +40,7 @@ func (j *judge) entity() *refusal {
 	if n == "" {
 		return refuse("/name", writ.SchemaInvalid, "a name with a letter or digit")
 	}
-	var same, weak []string
-	if typ == selfType {
-		if id := j.d.Person(j.c.Principal); id != "" {
-			same = []string{id}
-		}
-	} else {
-		for _, id := range j.s.ix.names.of(join(typ, n)) {
-			borne := j.borne(id, name, obs)
-			id = j.d.resolve(id)
-			switch en := j.d.entities.get(id); {
-			case en.Gone:
-			case borne:
-				same = addOnce(same, id)
-			default:
-				weak = addOnce(weak, id)
-			}
-		}
-		weak = slices.DeleteFunc(weak, func(id string) bool { return slices.Contains(same, id) })
-		slices.SortFunc(same, compareID)
-		slices.SortFunc(weak, compareID)
-	}
+	same, weak := j.namesakes(typ, name, obs)
 	if len(same) == 1 {
 		j.transform("entity.linked_existing", same[0])
 		return j.link(same[0], obs)
@@ -88,6 +68,32 @@ func (j *judge) entity() *refusal {
 	}
 	j.aliases(id, obs)
 	return nil
+}
+
+// namesakes are the entities of a type that have exactly that name, and of those weak the ones
+// whose name rests on too little to link by it.
+func (j *judge) namesakes(typ, name string, obs []string) (same, weak []string) {
+	if typ == selfType {
+		if id := j.d.Person(j.c.Principal); id != "" {
+			same = []string{id}
+		}
+		return same, nil
+	}
+	for _, id := range j.s.ix.names.of(join(typ, normName(name))) {
+		borne := j.borne(id, name, obs)
+		id = j.d.resolve(id)
+		switch en := j.d.entities.get(id); {
+		case en.Gone:
+		case borne:
+			same = addOnce(same, id)
+		default:
+			weak = addOnce(weak, id)
+		}
+	}
+	weak = slices.DeleteFunc(weak, func(id string) bool { return slices.Contains(same, id) })
+	slices.SortFunc(same, compareID)
+	slices.SortFunc(weak, compareID)
+	return same, weak
 }
 
 // exists refuses an entity that is not there or has no name left.
@@ -254,17 +260,7 @@ look:
 				continue
 			}
 			seen[id] = true
-			en := j.d.entities.get(id)
-			if en.MergedInto != "" || en.Gone {
-				continue
-			}
-			best := Percent(0)
-			for _, n := range en.Names {
-				if !n.Gone {
-					best = max(best, jaccard(grams, trigrams(normName(n.Text))))
-				}
-			}
-			if best >= least {
+			if best := j.d.entities.get(id).likeness(grams); best >= least {
 				out = append(out, PossibleSame{id, best})
 			}
 		}
@@ -273,4 +269,18 @@ look:
 		return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), compareID(a.Entity, b.Entity))
 	})
 	return out
+}
+
+// likeness is how much one of the names of an entity is like another that has these trigrams:
+// not at all where it is none any more.
+func (e *Entity) likeness(grams []string) (best Percent) {
+	if e.MergedInto != "" || e.Gone {
+		return -1
+	}
+	for _, n := range e.Names {
+		if !n.Gone {
+			best = max(best, jaccard(grams, trigrams(normName(n.Text))))
+		}
+	}
+	return best
 }

@@ -42,46 +42,47 @@ type Selection struct {
 // that nothing else they rest on has; and what was ever refused, for nobody
 // knows what stands in it.
 func (s *State) Cascade(sel Selection) Cascade {
-	records, taken := map[uint64]bool{}, map[string]bool{}
-	s.takeAll(taken, sel.Observations)
+	x := &erasure{s, map[uint64]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	x.take(sel.Observations)
 	if sel.Source != "" {
-		s.takeAll(taken, s.ix.bySource.of(sel.Source))
+		x.take(s.ix.bySource.of(sel.Source))
 	}
-	if sel.Session != "" || sel.Principal != "" {
-		for _, k := range s.decided.keys() {
-			d := s.decided.get(k)
-			if d.Kind == KindProposal && (sel.Session != "" && d.Session == sel.Session || sel.Principal != "" && d.Principal == sel.Principal) {
-				records[d.N] = true // refused ones too
-				s.takeAll(taken, s.ix.byRecord.of(recordKey(d.N)))
-			}
-		}
+	x.proposals(func(d *Decided) bool { // refused ones too
+		return sel.Session != "" && d.Session == sel.Session || sel.Principal != "" && d.Principal == sel.Principal
+	})
+	for known := -1; len(x.taken)+len(x.records) > known; {
+		known = len(x.taken) + len(x.records)
+		x.rested()
 	}
-	props, ents := map[string]bool{}, map[string]bool{}
-	for known := -1; len(taken)+len(records) > known; {
-		known = len(taken) + len(records)
-		s.rested(taken, records, props, ents)
-		// A record that goes takes with it all that stands in it.
-		for n := range records {
-			s.takeAll(taken, s.ix.byRecord.of(recordKey(n)))
-		}
+	if len(x.records) > 0 {
+		x.proposals(func(d *Decided) bool { return d.Status == writ.Rejected && !d.Erased })
 	}
-	if len(records) > 0 {
-		for _, k := range s.decided.keys() {
-			if d := s.decided.get(k); d.Kind == KindProposal && d.Status == writ.Rejected && !d.Erased {
-				records[d.N] = true
-			}
-		}
-	}
-	maps.DeleteFunc(records, func(n uint64, _ bool) bool { return s.decision(n) == nil })
-	return Cascade{Taken{list(slices.Sorted(maps.Keys(records))), sortedIDs(taken), sortedIDs(props), sortedIDs(ents)}, list(s.echoes(taken))}
+	maps.DeleteFunc(x.records, func(n uint64, _ bool) bool { return s.decision(n) == nil })
+	return Cascade{Taken{list(slices.Sorted(maps.Keys(x.records))), sortedIDs(x.taken), sortedIDs(x.props), sortedIDs(x.ents)}, list(s.echoes(x.taken))}
 }
 
-// takeAll takes observations among some ids, and all that was derived from them.
-func (s *State) takeAll(taken map[string]bool, ids []string) {
+// An erasure is what is taken so far: records, observations, propositions and entities.
+type erasure struct {
+	*State
+	records            map[uint64]bool
+	taken, props, ents map[string]bool
+}
+
+// take takes observations among some ids, and all that was derived from them.
+func (x *erasure) take(ids []string) {
 	for queue := slices.Clone(ids); len(queue) > 0; queue = queue[1:] {
-		if id := queue[0]; !taken[id] && s.observations.get(id) != nil {
-			taken[id] = true
-			queue = append(queue, s.ix.children.of(id)...)
+		if id := queue[0]; !x.taken[id] && x.observations.get(id) != nil {
+			x.taken[id] = true
+			queue = append(queue, x.ix.children.of(id)...)
+		}
+	}
+}
+
+// proposals takes the records of proposals.
+func (x *erasure) proposals(which func(*Decided) bool) {
+	for _, k := range x.decided.keys() {
+		if d := x.decided.get(k); d.Kind == KindProposal && which(d) {
+			x.records[d.N] = true
 		}
 	}
 }
@@ -126,65 +127,79 @@ func (s *State) Bearing(proposition string) (out []string) {
 	return out
 }
 
-// rested adds what goes with the observations that are taken: the records that
-// hold or quote them, and the claims and names that rest on them.
-func (s *State) rested(taken map[string]bool, records map[uint64]bool, gone, ents map[string]bool) {
-	record := func(id string) { records[number(id)] = true }
-	props, said := map[string]bool{}, map[string]bool{}
-	for id := range taken {
-		record(id)
-		for _, e := range s.ix.edgesFrom.of(id) {
-			ed := s.edges.get(e)
+// record takes the record that made what has an id.
+func (x *erasure) record(id string) { x.records[number(id)] = true }
+
+// touched takes the records that hold or quote what is taken; it returns the claims that it
+// was cited for, those in records that go, and the words by which it is known.
+func (x *erasure) touched() (props, said map[string]bool) {
+	props, said = map[string]bool{}, map[string]bool{}
+	for id := range x.taken {
+		x.record(id)
+		for _, ed := range x.edgesFrom(id) {
 			if ed.Quoted {
-				record(e)
+				x.record(ed.ID)
 			}
 			if ed.Type == Supports {
 				props[ed.To] = true
 			}
 		}
-		ob := s.observations.get(id)
+		ob := x.observations.get(id)
 		for _, w := range telling(ob.Raw+" "+ob.Parsed+" "+ob.SourceRef, 1) {
 			said[w] = true
 		}
 	}
-	for n := range records {
-		for _, id := range s.ix.byRecord.of(recordKey(n)) {
+	for n := range x.records {
+		for _, id := range x.ix.byRecord.of(recordKey(n)) {
 			if isID("prop", id) {
 				props[id] = true
 			}
 		}
 	}
+	return props, said
+}
+
+// rested adds what goes with the observations that are taken: the records that
+// hold or quote them, the claims and names that rest on them, and all that stands in a
+// record that goes.
+func (x *erasure) rested() {
+	props, said := x.touched()
 	for id := range props {
-		rests, left := false, map[string]bool{}
-		for _, e := range s.ix.edgesOf.of(id) {
-			ed := s.edges.get(e)
-			// An operator's ruling is no text that a claim could rest on, and what does
-			// not bear it out holds nothing of it.
-			if o := s.observations.get(ed.From); ed.Type == Supports && ed.Level > 0 && !taken[ed.From] && o != nil && o.Status == Ingested {
-				rests = true
-				for _, w := range telling(o.Raw, 1) {
-					left[w] = true
-				}
-			}
-		}
-		p := s.propositions.get(id)
-		repeats := slices.ContainsFunc(append(telling(p.Text+" "+p.Quals, 3), telling(p.Literal, 1)...), func(w string) bool { return said[w] && !left[w] })
-		if !rests || repeats || records[number(id)] {
-			gone[id] = true
-			record(id)
+		if x.records[number(id)] || !x.stays(x.propositions.get(id), said) {
+			x.props[id] = true
+			x.record(id)
 		}
 	}
 	// Names that an erased observation bears out, or that stand in a record
 	// that goes.
-	for _, id := range s.entities.keys() {
-		for _, n := range s.entities.get(id).Names {
-			rests := taken[n.Observation] || slices.ContainsFunc(n.Beside, func(o string) bool { return taken[o] })
-			if !n.Gone && (rests || records[n.Record]) {
-				records[n.Record] = true
-				ents[id] = true
+	for _, id := range x.entities.keys() {
+		for _, n := range x.entities.get(id).Names {
+			rests := x.taken[n.Observation] || slices.ContainsFunc(n.Beside, func(o string) bool { return x.taken[o] })
+			if !n.Gone && (rests || x.records[n.Record]) {
+				x.records[n.Record] = true
+				x.ents[id] = true
 			}
 		}
 	}
+	for n := range x.records {
+		x.take(x.ix.byRecord.of(recordKey(n)))
+	}
+}
+
+// stays reports whether a claim rests on what is not taken, and repeats none of the words
+// that were said and are told nowhere else. An operator's ruling is no text that a claim could
+// rest on, and what does not bear it out holds nothing of it.
+func (x *erasure) stays(p *Proposition, said map[string]bool) bool {
+	rests, left := false, map[string]bool{}
+	for _, ed := range x.edgesAt(p.ID) {
+		if o := x.observations.get(ed.From); ed.Type == Supports && ed.Level > 0 && !x.taken[ed.From] && o != nil && o.Status == Ingested {
+			rests = true
+			for _, w := range telling(o.Raw, 1) {
+				left[w] = true
+			}
+		}
+	}
+	return rests && !slices.ContainsFunc(append(telling(p.Text+" "+p.Quals, 3), telling(p.Literal, 1)...), func(w string) bool { return said[w] && !left[w] })
 }
 
 // telling are the words by which a text is known, in the form in which names are
@@ -221,19 +236,13 @@ func (s *State) echoes(taken map[string]bool) (out []string) {
 	if len(texts) == 0 {
 		return nil
 	}
+	known := slices.Collect(maps.Keys(texts))
 	for _, id := range s.observations.keys() {
 		o := s.observations.get(id)
 		if taken[id] || o.Status == Erased {
 			continue
 		}
-		holds := texts[o.Raw]
-		for t := range texts {
-			if holds || len(texts) > maxEchoed {
-				break
-			}
-			holds = contains(o.Raw, t)
-		}
-		if holds {
+		if texts[o.Raw] || len(texts) <= maxEchoed && slices.ContainsFunc(known, func(t string) bool { return strings.Contains(o.Raw, t) }) {
 			out = append(out, id)
 		}
 	}
@@ -243,23 +252,16 @@ func (s *State) echoes(taken map[string]bool) (out []string) {
 // erase is the command: the cascade is taken, and what rested on it is
 // evaluated anew.
 func (j *judge) erase() *refusal {
-	sel := Selection{Source: j.texts["source"], Session: j.texts["session"], Principal: j.texts["principal"]}
-	for _, id := range j.lists["observation_ids"] {
-		if j.s.observations.get(id) == nil {
-			return refuse("/observation_ids", writ.MemoryUnknown, "observations by the ids this memory gave them")
-		}
-		sel.Observations = append(sel.Observations, id)
+	if !j.s.observations.has(j.lists["observation_ids"]) {
+		return refuse("/observation_ids", writ.MemoryUnknown, "observations by the ids this memory gave them")
 	}
-	c := j.s.Cascade(sel)
+	c := j.s.Cascade(Selection{Observations: j.lists["observation_ids"], Source: j.texts["source"], Session: j.texts["session"], Principal: j.texts["principal"]})
 	if len(c.Records) == 0 {
 		return refuse("", writ.CommandState, "a selection that selects something")
 	}
-	var nameless []string
-	for _, id := range c.Entities {
-		if !slices.ContainsFunc(j.s.entities.get(id).Names, func(n Name) bool { return !n.Gone && !slices.Contains(c.Records, n.Record) }) {
-			nameless = append(nameless, id)
-		}
-	}
+	nameless := slices.DeleteFunc(slices.Clone(c.Entities), func(id string) bool {
+		return slices.ContainsFunc(j.s.entities.get(id).Names, func(n Name) bool { return !n.Gone && !slices.Contains(c.Records, n.Record) })
+	})
 	for _, id := range c.Propositions {
 		j.d.touch(j.d.propositions.get(id).Slot, id)
 	}
@@ -276,13 +278,13 @@ func (j *judge) distrust() *refusal {
 	if len(said) == 0 && !known {
 		return refuse("/source", writ.CommandState, "a source that is registered or said something")
 	}
-	taken := map[string]bool{}
-	j.s.takeAll(taken, slices.DeleteFunc(slices.Clone(said), func(id string) bool { return j.s.observations.get(id).RecordedAt < since }))
-	maps.DeleteFunc(taken, func(id string, _ bool) bool {
+	x := &erasure{State: j.s, taken: map[string]bool{}}
+	x.take(slices.DeleteFunc(slices.Clone(said), func(id string) bool { return j.s.observations.get(id).RecordedAt < since }))
+	maps.DeleteFunc(x.taken, func(id string, _ bool) bool {
 		is := j.s.observations.get(id).Status
 		return is != Ingested && is != Quarantined
 	})
-	o := &DistrustOp{Source: source, Since: since, Observations: sortedIDs(taken)}
+	o := &DistrustOp{Source: source, Since: since, Observations: sortedIDs(x.taken)}
 	if !known {
 		// Registered, so that there is something to refuse from now on.
 		class := j.s.observations.get(said[len(said)-1]).Class

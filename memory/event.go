@@ -274,18 +274,21 @@ func (e *Event) check() error {
 	case e.Status != writ.Rejected && e.Status != writ.Accepted && e.Status != writ.Transformed:
 		return errEvent
 	}
-	for i := range e.Ops {
-		v, set := reflect.ValueOf(e.Ops[i]), 0
-		for f := range v.NumField() {
-			if v.Field(f).Kind() == reflect.Pointer && !v.Field(f).IsNil() {
-				set++
-			}
-		}
-		if set != 1 && e.V == EventVersion || e.Ops[i].texts() {
-			return errEvent
-		}
+	if slices.ContainsFunc(e.Ops, func(o Op) bool { return o.texts() || e.V == EventVersion && o.fields() != 1 }) {
+		return errEvent
 	}
 	return nil
+}
+
+// fields is how many operations an operation is.
+func (o *Op) fields() (set int) {
+	v := reflect.ValueOf(*o)
+	for f := range v.NumField() {
+		if v.Field(f).Kind() == reflect.Pointer && !v.Field(f).IsNil() {
+			set++
+		}
+	}
+	return set
 }
 
 // texts reports whether an operation holds a text in itself.

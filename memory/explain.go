@@ -55,23 +55,10 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 	p := s.propositions.get(id)
 	x = Explanation{Notice: Notice, Mode: s.mode, Policy: s.policy, Proposition: v, Statements: []Statement{}, Decisions: []string{p.Decision}}
 	for _, ed := range s.edgesAt(id) {
-		if ed.Type != Supports || !t.has(ed.Decision) {
-			continue
+		if ed.Type == Supports && t.has(ed.Decision) {
+			x.Decisions = append(x.Decisions, ed.Decision)
+			x.Statements = append(x.Statements, r.statement(ed, p, t))
 		}
-		x.Decisions = append(x.Decisions, ed.Decision)
-		st := Statement{Edge: ed.ID, Level: ed.Level, RecordedAt: ed.RecordedAt, Decision: ed.Decision}
-		if !ed.Active() && t.has(ed.ResolvedBy) {
-			st.Resolution = ed.Resolution
-		}
-		if o := s.observations.get(ed.From); o != nil {
-			st.Observation, st.Source, st.Class, st.Evidence, st.Inference = o.ID, o.Source, o.Class, o.Evidence, ed.Level < o.Level
-			if o.Status == Ingested {
-				st.Quote = r.quoted(o, p)
-			}
-		} else {
-			st.Source, st.Class = s.decided.get(ed.From).Principal, ClassOperator
-		}
-		x.Statements = append(x.Statements, st)
 	}
 	x.Statements = newest(x.Statements)
 	for _, st := range x.Statements {
@@ -85,12 +72,7 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 		}
 	}
 	if sl := s.slots.get(p.Slot); sl != nil {
-		var others []string
-		for _, o := range sl.Propositions {
-			if o != id && t.has(o) {
-				others = append(others, o)
-			}
-		}
+		others := slices.DeleteFunc(slices.Clone(sl.Propositions), func(o string) bool { return o == id || !t.has(o) })
 		for _, o := range newest(others) {
 			p := s.propositions.get(o)
 			x.Values = append(x.Values, Value{o, r.caption(p), s.standing(o, t)})
@@ -99,6 +81,24 @@ func (r *Reader) Explain(id string) (x Explanation, ok bool) {
 	}
 	x.Changes = changes(v)
 	return x, true
+}
+
+// statement is one word on a claim as it is told.
+func (r *Reader) statement(ed *Edge, p *Proposition, t upTo) Statement {
+	st := Statement{Edge: ed.ID, Level: ed.Level, RecordedAt: ed.RecordedAt, Decision: ed.Decision}
+	if t.has(ed.ResolvedBy) {
+		st.Resolution = ed.Resolution
+	}
+	o := r.State.observations.get(ed.From)
+	if o == nil {
+		st.Source, st.Class = r.State.decided.get(ed.From).Principal, ClassOperator
+		return st
+	}
+	st.Observation, st.Source, st.Class, st.Evidence, st.Inference = o.ID, o.Source, o.Class, o.Evidence, ed.Level < o.Level
+	if o.Status == Ingested {
+		st.Quote = r.quoted(o, p)
+	}
+	return st
 }
 
 // changes says what would make a claim stand otherwise, in fixed words.

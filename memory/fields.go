@@ -29,31 +29,39 @@ func (j *judge) read(payload []byte, fields []field) *refusal {
 	}
 	for _, sourced := range []bool{false, true} {
 		for i := range fields {
-			f := &fields[i]
-			if f.sourced != sourced {
-				continue
-			}
-			raw, given := j.m[f.name]
-			switch {
-			case !given && f.required && f.sourced:
-				return refuse(member(f.name), writ.MemoryMissing, "a recorded observation: "+f.about)
-			case !given && f.required:
-				return refuse(member(f.name), writ.SchemaMissingField, strings.TrimSuffix("`"+member(f.name)+"` is missing: "+f.about, "."))
-			case !given:
-				continue
-			}
-			if need := j.field(f, raw); need != "" {
-				if !f.required && string(raw) == `""` {
-					need += ", or nothing: leave it out"
+			if f := &fields[i]; f.sourced == sourced {
+				if r := j.readField(f); r != nil {
+					return r
 				}
-				if f.sourced {
-					return refuse(member(f.name), writ.MemoryMissing, need)
-				}
-				return refuse(member(f.name), writ.SchemaInvalid, need)
 			}
 		}
 	}
 	return nil
+}
+
+// readField reads the member of a field, if it is there.
+func (j *judge) readField(f *field) *refusal {
+	raw, given := j.m[f.name]
+	switch {
+	case !given && f.required && f.sourced:
+		return refuse(member(f.name), writ.MemoryMissing, "a recorded observation: "+f.about)
+	case !given && f.required:
+		return refuse(member(f.name), writ.SchemaMissingField, strings.TrimSuffix("`"+member(f.name)+"` is missing: "+f.about, "."))
+	case !given:
+		return nil
+	}
+	need := j.field(f, raw)
+	if need == "" {
+		return nil
+	}
+	if !f.required && string(raw) == `""` {
+		need += ", or nothing: leave it out"
+	}
+	reason := writ.SchemaInvalid
+	if f.sourced {
+		reason = writ.MemoryMissing
+	}
+	return refuse(member(f.name), reason, need)
 }
 
 // mistaken are names by which agents call a field that has another, and so can be

@@ -148,19 +148,7 @@ func (s *State) enter(row any) {
 		}
 	case *Proposition:
 		made(r.ID)
-		for _, en := range r.About {
-			ix.about.add(en, r.ID)
-		}
-		if r.Subject == "" && !r.Gone {
-			ix.claims.add(join(r.About[0], r.Text), r.ID)
-		}
-		if v := s.valueKey(r); r.Slot != "" && v != "" && !r.Gone {
-			ix.answers.add(join(r.Slot, v), r.ID)
-		}
-		ix.taskClaims.add(join(r.Session, r.Task), r.ID)
-		if r.Slot != "" && r.Quals != "" {
-			ix.slotOf.set(join(r.Subject, predicateKey(r.Predicate), r.Quals), r.Slot)
-		}
+		s.enterClaim(r)
 	case *Edge:
 		made(r.ID)
 		ix.edgesOf.add(r.To, r.ID)
@@ -168,6 +156,23 @@ func (s *State) enter(row any) {
 	case *Test:
 		made(r.ID)
 		ix.taskTests.add(join(r.Session, r.Task), r.ID)
+	}
+}
+
+func (s *State) enterClaim(p *Proposition) {
+	ix := s.ix
+	for _, en := range p.About {
+		ix.about.add(en, p.ID)
+	}
+	if p.Subject == "" && !p.Gone {
+		ix.claims.add(join(p.About[0], p.Text), p.ID)
+	}
+	if v := s.valueKey(p); p.Slot != "" && v != "" && !p.Gone {
+		ix.answers.add(join(p.Slot, v), p.ID)
+	}
+	ix.taskClaims.add(join(p.Session, p.Task), p.ID)
+	if p.Slot != "" && p.Quals != "" {
+		ix.slotOf.set(join(p.Subject, predicateKey(p.Predicate), p.Quals), p.Slot)
 	}
 }
 

@@ -194,7 +194,7 @@ func (j *judge) rule() *refusal {
 // being kept once more. "" is of none.
 func (s *State) refutedBy(claim string, o *Observation) (by string) {
 	for _, ed := range s.edgesAt(claim) {
-		if was := s.observations.get(ed.From); ed.Type == Supports && ed.Resolution == ruling && was != nil && positionOf(o).compare(positionOf(was)) <= 0 {
+		if was := s.observations.get(ed.From); ed.Type == Supports && ed.Resolution == ruling && was != nil && o.positionAt(0).compare(was.positionAt(0)) <= 0 {
 			by = ed.ResolvedBy
 		}
 	}

@@ -32,6 +32,16 @@ type bearer struct {
 	at   int    // where in the observation that begins
 }
 
+// looking is a claim as it is looked for in one observation.
+type looking struct {
+	*draftEvent
+	ob      *Observation
+	subject *Entity
+	value   string
+	quals   []string
+	asked   []asking
+}
+
 // bearing is what of an observation bears a claim out.
 func (d *draftEvent) bearing(w *witness, pr *Proposition) (out []bearer) {
 	value, ok := d.valueOf(pr)
@@ -39,14 +49,11 @@ func (d *draftEvent) bearing(w *witness, pr *Proposition) (out []bearer) {
 	if !ok || subject == nil || subject.Gone || w.ob.Status != Ingested {
 		return nil
 	}
-	if *w.left -= 2 * len(w.ob.Raw); *w.left < 0 {
-		return nil
-	}
 	quals, ok := stated(pr.Quals)
-	if !ok {
+	if *w.left -= 2 * len(w.ob.Raw); *w.left < 0 || !ok {
 		return nil
 	}
-	asked := d.asked(pr.Predicate)
+	l := &looking{d, w.ob, subject, value, quals, d.asked(pr.Predicate)}
 	quoted := w.quoted
 	if len(quoted) > 0 {
 		quoted = quotedIn(w.ob.Raw, value)
@@ -55,13 +62,11 @@ func (d *draftEvent) bearing(w *witness, pr *Proposition) (out []bearer) {
 		u := &w.units[i]
 		switch {
 		case pr.Predicate == noteForm:
-			// More than what stands there, or a part of it, is another note.
-			same := value == w.ob.Raw || u.leaves == nil && strings.Contains(value, u.text) && strings.Contains(w.ob.Raw, value)
-			if same && d.names(u, w.ob, subject, nil) && u.hasEach(quals) {
+			if l.notes(u) && u.hasEach(quals) {
 				out = append(out, bearer{i, u.text, u.at})
 			}
 		case u.leaves != nil:
-			if d.names(u, w.ob, subject, nil) && u.hasEach(quals) && slices.ContainsFunc(asked, func(a asking) bool { return u.answers(a, value) }) {
+			if l.about(u, nil) && u.hasEach(quals) && slices.ContainsFunc(l.asked, func(a asking) bool { return u.answers(a, value) }) {
 				out = append(out, bearer{i, "", 0})
 			}
 		case len(u.text) > maxSpoken, slices.ContainsFunc(quoted, span{u.at, u.at + len(u.text)}.meets), !u.has(value), empty(value):
@@ -69,31 +74,44 @@ func (d *draftEvent) bearing(w *witness, pr *Proposition) (out []bearer) {
 			if *w.left -= 32 * (u.to - u.from); *w.left < 0 {
 				return nil
 			}
-			for _, p := range u.parts(append(d.firstNames(subject), value)) {
-				if p.hasEach(quals) && slices.ContainsFunc(asked, func(a asking) bool { return d.says(w.ob, u, &p, subject, a, value) }) {
-					out = append(out, bearer{i, p.text, p.at})
-				}
-			}
+			out = append(out, l.spoken(i, u)...)
 		}
 	}
 	return out
 }
 
-// says reports whether a part of a sentence gives a value as what is asked of a
+// notes reports whether a unit is about the subject, and the value its note: more than what
+// stands there, or a part of it, is another.
+func (l *looking) notes(u *unit) bool {
+	return (l.value == l.ob.Raw || u.leaves == nil && strings.Contains(l.value, u.text) && strings.Contains(l.ob.Raw, l.value)) && l.about(u, nil)
+}
+
+// spoken is what of the i-th unit, a sentence, says it.
+func (l *looking) spoken(i int, u *unit) (out []bearer) {
+	for _, p := range u.parts(append(l.firstNames(l.subject), l.value)) {
+		if p.hasEach(l.quals) && slices.ContainsFunc(l.asked, func(a asking) bool { return l.says(u, &p, a) }) {
+			out = append(out, bearer{i, p.text, p.at})
+		}
+	}
+	return out
+}
+
+// says reports whether a part of a sentence gives the value as what is asked of the
 // subject.
-func (d *draftEvent) says(ob *Observation, u, part *unit, subject *Entity, a asking, value string) bool {
+func (l *looking) says(u, part *unit, a asking) bool {
+	value := l.value
 	i := placed(part.text, value)
-	if i < 0 || len(a.must) == 0 || sentence(value, a.must) || !part.has(value) || !part.asks(a, i) || !d.names(part, ob, subject, a.words) {
+	if i < 0 || len(a.must) == 0 || sentence(value, a.must) || !part.has(value) || !part.asks(a, i) || !l.about(part, a.words) {
 		return false
 	}
-	whole := ob.Raw[u.from:u.to]
+	whole := l.ob.Raw[u.from:u.to]
 	at := part.at - u.from + i
-	if at+len(value) > len(whole) || cropped(part.text[:i], value, part.text[i+len(value):], a, subject) || ranged(whole[:at], value, whole[at+len(value):]) || !d.belongs(whole[u.at-u.from:at], ob, subject, a) {
+	if at+len(value) > len(whole) || cropped(part.text[:i], value, part.text[i+len(value):], a, l.subject) || ranged(whole[:at], value, whole[at+len(value):]) || !l.belongs(whole[u.at-u.from:at], a) {
 		return false
 	}
 	t := &said{part: *part, around: whole, value: whole[at : at+len(value)], at: at, begins: u.at - u.from}
-	if !himself(ob, subject) {
-		t.named = d.firstNames(subject)
+	if !l.himself() {
+		t.named = l.firstNames(l.subject)
 	}
 	return t.affirmed(a.must)
 }
@@ -194,28 +212,28 @@ func stated(value string) (out []string, ok bool) {
 	return out, ok
 }
 
-// himself reports whether it is the subject who says an observation.
-func himself(ob *Observation, subject *Entity) bool {
-	return subject.Principal != "" && subject.Principal == ob.Principal && (ob.Class == ClassDirectUser || ob.Class == ClassUserAttested || ob.Class == ClassOperator)
+// himself reports whether it is the subject who says the observation.
+func (l *looking) himself() bool {
+	return l.subject.Principal != "" && l.subject.Principal == l.ob.Principal && (l.ob.Class == ClassDirectUser || l.ob.Class == ClassUserAttested || l.ob.Class == ClassOperator)
 }
 
-// names reports whether a unit is about a subject. Of a sentence of the subject's
+// about reports whether a unit is about the subject. Of a sentence of the subject's
 // own asked are the words of what is asked of it.
-func (d *draftEvent) names(u *unit, ob *Observation, subject *Entity, asked []string) bool {
+func (l *looking) about(u *unit, asked []string) bool {
 	if u.held {
-		return u.keyed(d.firstNames(subject))
+		return u.keyed(l.firstNames(l.subject))
 	}
 	which, named := u.named()
-	if himself(ob, subject) {
+	if l.himself() {
 		return u.leaves != nil && !named || u.leaves == nil && ofSpeaker(u.text, asked)
 	}
-	if subject.Principal != "" && subject.Type == selfType {
+	if l.subject.Principal != "" && l.subject.Type == selfType {
 		return false // what others say of him names him by another entity
 	}
 	if !named {
 		which = u.leaves
 	}
-	return slices.ContainsFunc(d.firstNames(subject), func(n string) bool {
+	return slices.ContainsFunc(l.firstNames(l.subject), func(n string) bool {
 		if u.leaves == nil {
 			return names(u.text, n, u.whole)
 		}
@@ -236,8 +254,8 @@ func (s *State) firstNames(en *Entity) (out []string) {
 
 // belongs reports whether nothing in a sentence says that a value is another's:
 // the possessive that stands nearest before it is the subject's own.
-func (d *draftEvent) belongs(before string, ob *Observation, subject *Entity, a asking) bool {
-	speaks := himself(ob, subject)
+func (l *looking) belongs(before string, a asking) bool {
+	speaks := l.himself()
 	before = fold(apostrophes.Replace(before))
 	all := possessive().FindAllStringSubmatchIndex(before, -1)
 	for _, m := range slices.Backward(all) {
@@ -253,7 +271,7 @@ func (d *draftEvent) belongs(before string, ob *Observation, subject *Entity, a 
 			}
 		case in("is_after", owner[0]), slices.Contains(a.must, owner[0]):
 		default:
-			return !speaks && slices.ContainsFunc(d.firstNames(subject), func(n string) bool {
+			return !speaks && slices.ContainsFunc(l.firstNames(l.subject), func(n string) bool {
 				return text.Stands(before[:m[3]], fold(n), true) && strings.HasSuffix(before[:m[3]], fold(n))
 			})
 		}

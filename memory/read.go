@@ -118,19 +118,8 @@ func (o *Origin) find(raw, value string, whole bool) bool {
 		o.End = len(raw)
 		return whole
 	}
-	b := []byte(raw)
-	if k := strictjson.KindOf(b); whole && (k == strictjson.Object || k == strictjson.Array) && strictjson.Check(b, valueLimits) == nil {
-		found := false
-		strictjson.Walk(b, func(path []string, leaf []byte) bool {
-			t, isText := strictjson.Text(leaf)
-			if isText && t == value || !isText && string(leaf) == value {
-				o.Pointer, found = strictjson.Pointer(path), true
-			}
-			return !found
-		}, nil)
-		if found {
-			return true
-		}
+	if whole && o.findLeaf([]byte(raw), value) {
+		return true
 	}
 	if !atom(value) {
 		return false
@@ -147,6 +136,26 @@ func (o *Origin) find(raw, value string, whole bool) bool {
 		}
 		at = start + 1
 	}
+}
+
+// findLeaf looks for a value among the leaves of a record.
+func (o *Origin) findLeaf(raw []byte, value string) (found bool) {
+	if !isRecord(raw) {
+		return false
+	}
+	strictjson.Walk(raw, func(path []string, leaf []byte) bool {
+		if found = quote.LeafText(leaf) == value; found {
+			o.Pointer = strictjson.Pointer(path)
+		}
+		return !found
+	}, nil)
+	return found
+}
+
+// isRecord reports whether a text is an object or an array of JSON.
+func isRecord(raw []byte) bool {
+	k := strictjson.KindOf(raw)
+	return (k == strictjson.Object || k == strictjson.Array) && strictjson.Check(raw, valueLimits) == nil
 }
 
 // atom reports whether a text is one identifier: no white space, at least four
@@ -168,8 +177,7 @@ func edge(s string, before bool) bool {
 	if s == "" {
 		return true
 	}
-	switch {
-	case r == '.' || r == ',' || r == ';' || r == '!' || r == '?' || r == ')':
+	if strings.ContainsRune(".,;!?)", r) {
 		// The end of a sentence, but not the middle of a number or a host.
 		if before {
 			return false
@@ -177,7 +185,7 @@ func edge(s string, before bool) bool {
 		next, _ := utf8.DecodeRuneInString(s[1:])
 		return len(s) == 1 || next == ' ' || next == '\n' || next == '\t' || next == '"'
 	}
-	return r == ' ' || r == '\n' || r == '\t' || r == '"' || r == '(' || r == '\'' || r == '<' || r == '>' || r == '='
+	return strings.ContainsRune(" \n\t\"('<>=", r)
 }
 
 // Reader reads a state for one principal at one time. It changes nothing of it, and
@@ -273,11 +281,10 @@ func (r *Reader) caption(p *Proposition) Data {
 const maxCaption = 500
 
 func abstention(s Status) Abstention {
-	why, known := map[Status]Abstention{Established: NoAbstention, Gone: WasErased, Contested: IsContested, Replaced: WasReplaced}[s]
-	if !known {
-		return InsufficientEvidence
+	if why, known := map[Status]Abstention{Established: NoAbstention, Gone: WasErased, Contested: IsContested, Replaced: WasReplaced}[s]; known {
+		return why
 	}
-	return why
+	return InsufficientEvidence
 }
 
 // Answer is what memory says to one question: the established values of a slot,
@@ -396,41 +403,23 @@ func (r *Reader) passes(o *Observation) bool {
 // Get reads one object by its id; ok is false if there is none.
 func (r *Reader) Get(id string) (rec Record, ok bool) {
 	s := r.State
-	switch prefix, _, _, _ := splitID(id); prefix {
-	case "prop":
-		if v, found := r.View(id); found {
-			rec.Proposition = &v
-		}
-	case "obs":
-		if o := s.observations.get(id); o != nil {
-			v := r.observed(o)
-			rec.Observation = &v
-			r.shows(r.clean(o))
-		}
-	case "ent":
-		if en := s.entities.get(id); en != nil {
-			v := r.entity(en)
-			rec.Entity = &v
-		}
-	case "epi":
-		if ep := s.episodes.get(id); ep != nil {
-			rec.Episode = copied(ep)
-			if o := s.observations.get(ep.Summary); o != nil {
-				if r.shows(r.clean(o)); r.passes(o) {
-					d := data(o.Raw, o.Level, writ.Model)
-					rec.Summary = &d
-				}
-			}
-		}
-	case "test":
-		if t := s.tests.get(id); t != nil {
-			rec.Test = r.test(t)
-		}
-	case "dec":
-		if d := s.decided.get(id); d != nil {
-			rec.Decision = copied(d)
-		}
+	if v, found := r.View(id); found {
+		rec.Proposition = &v
 	}
+	if o := s.observations.get(id); o != nil {
+		rec.Observation = r.observed(o)
+		r.shows(r.clean(o))
+	}
+	if en := s.entities.get(id); en != nil {
+		rec.Entity = r.entity(en)
+	}
+	if rec.Episode = copied(s.episodes.get(id)); rec.Episode != nil {
+		rec.Summary = r.summary(rec.Episode)
+	}
+	if t := s.tests.get(id); t != nil {
+		rec.Test = r.test(t)
+	}
+	rec.Decision = copied(s.decided.get(id))
 	if rec == (Record{}) {
 		return rec, false
 	}
@@ -438,9 +427,20 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 	return rec, true
 }
 
-func (r *Reader) entity(en *Entity) EntityView {
+// summary is what an episode came to, where that passes.
+func (r *Reader) summary(ep *Episode) *Data {
+	if o := r.State.observations.get(ep.Summary); o != nil {
+		if r.shows(r.clean(o)); r.passes(o) {
+			d := data(o.Raw, o.Level, writ.Model)
+			return &d
+		}
+	}
+	return nil
+}
+
+func (r *Reader) entity(en *Entity) *EntityView {
 	s := r.State
-	v := EntityView{ID: en.ID, Type: en.Type, MergedInto: en.MergedInto, Names: []Recalled{},
+	v := &EntityView{ID: en.ID, Type: en.Type, MergedInto: en.MergedInto, Names: []Recalled{},
 		PossibleSames: list(en.PossibleSames), Propositions: list(newest(s.ix.about.of(en.ID)))}
 	for i, n := range en.Names {
 		again := slices.ContainsFunc(en.Names[:i], func(k Name) bool { return !k.Gone && k.Text == n.Text })
@@ -473,8 +473,8 @@ func (r *Reader) test(t *Test) *Test {
 	return copied(t)
 }
 
-func (r *Reader) observed(o *Observation) Observed {
-	v := Observed{ID: o.ID, Client: o.Client, Trust: trustOf(o), Text: data(o.Raw, o.Level, o.labelFor(r.Principal)), Status: o.Status, Source: o.Source,
+func (r *Reader) observed(o *Observation) *Observed {
+	v := &Observed{ID: o.ID, Client: o.Client, Trust: trustOf(o), Text: data(o.Raw, o.Level, o.labelFor(r.Principal)), Status: o.Status, Source: o.Source,
 		Class: o.Class, Level: o.Level, Evidence: o.Evidence, Whole: o.Whole, Type: o.Type, Collection: o.Collection, RecordedAt: o.RecordedAt,
 		EventTime: o.EventTime, Lineage: list(o.Lineage), Supports: newest(r.State.claimsOn(o.ID))}
 	if o.SourceRef != "" {

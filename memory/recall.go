@@ -207,40 +207,26 @@ func (g *recalling) find() {
 
 // take takes in what was found, by kinds: quotes, then more of what is beside them.
 func (g *recalling) take(hits, beside map[string][]words.Hit, more int) {
+	g.more, g.brought = more, 0
 	order := quoteKinds
 	if !g.ask.All {
 		order = order[:2] // established, and the agent's own
 	}
-	brought := 0
-	bring := func(said bool) {
-		for _, h := range beside[kindClaim] {
-			if is := g.r.State.standing(h.ID, g.t).Level >= 2; is == said && (brought < more || len(g.items) < g.limit) && g.claim(h.ID, g.limit+more) {
-				brought++
-			}
-		}
-	}
-	give := func(h words.Hit, limit int) {
-		if h.Score > 0 {
-			g.quote(h.ID, limit, !g.byName)
-		} else {
-			g.nearby(h.ID, limit)
-		}
-	}
 	for _, kind := range order {
 		for _, h := range hits[kind] {
-			give(h, g.limit)
+			g.give(h, g.limit)
 		}
 		for _, h := range beside[kind] {
 			n, room := len(g.items), g.limit
-			if brought < more {
+			if g.brought < more {
 				room += more
 			}
-			if give(h, room); len(g.items) > max(n, g.limit) {
-				brought++
+			if g.give(h, room); len(g.items) > max(n, g.limit) {
+				g.brought++
 			}
 		}
 		if kind == kindEstablished || kind == kindOwn {
-			bring(kind == kindEstablished)
+			g.bring(beside[kindClaim], kind == kindEstablished)
 		}
 	}
 	for _, id := range g.later {
@@ -248,11 +234,31 @@ func (g *recalling) take(hits, beside map[string][]words.Hit, more int) {
 		g.quote(id, g.limit, true)
 	}
 	g.later = nil
-	if !g.ask.All {
-		for _, of := range []map[string][]words.Hit{hits, beside} {
-			g.count("reported", of[kindReported])
-			g.count("unverified_after_others_spoke", of[kindExposed])
-			g.count("another_agents_note", of[kindOwn])
+	if g.ask.All {
+		return
+	}
+	for _, of := range []map[string][]words.Hit{hits, beside} {
+		g.count("reported", of[kindReported])
+		g.count("unverified_after_others_spoke", of[kindExposed])
+		g.count("another_agents_note", of[kindOwn])
+	}
+}
+
+// give takes in a quote that was found by its words, or by nearness alone.
+func (g *recalling) give(h words.Hit, limit int) {
+	if h.Score > 0 {
+		g.quote(h.ID, limit, !g.byName)
+	} else {
+		g.nearby(h.ID, limit)
+	}
+}
+
+// bring brings the quotes of claims that were found: of those that somebody who counts said,
+// or of the others.
+func (g *recalling) bring(claims []words.Hit, said bool) {
+	for _, h := range claims {
+		if is := g.r.State.standing(h.ID, g.t).Level >= 2; is == said && (g.brought < g.more || len(g.items) < g.limit) && g.claim(h.ID, g.limit+g.more) {
+			g.brought++
 		}
 	}
 }
@@ -278,6 +284,7 @@ type recalling struct {
 	later            []string        // quotes that are given where there is room
 	held             map[string]int
 	near             int // quotes that came by nearness alone
+	more, brought    int // how many may come beside what is found, and do
 }
 
 // narrow reads what the asker wants to know about.
@@ -289,9 +296,7 @@ func (g *recalling) narrow() {
 	case g.ask.Entity != "":
 		entities = []string{s.resolve(g.ask.Entity)}
 	case himself:
-		if id := s.Person(g.r.Principal); id != "" {
-			entities = []string{id}
-		}
+		entities = []string{s.Person(g.r.Principal)} // "" is no entity, and nothing is about it
 	case subject != "":
 		g.names = append(g.names, normName(subject))
 		for _, id := range s.ix.named.of(normName(subject)) {

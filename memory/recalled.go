@@ -68,18 +68,22 @@ func (g *recalling) quote(id string, limit int, found bool) bool {
 		text, again = id, false
 	}
 	if again {
-		// The same words: they answer what was found best.
-		if had := &g.items[i]; had.rank == it.rank && slices.Compare(it.fit, had.fit) > 0 {
-			it, *had = *had, it
-		}
-		if had := &g.items[i]; had.Note == "" {
-			had.Note, had.after = it.Note, it.after
-		}
+		g.items[i].join(it)
 		return false
 	}
 	g.same[text] = len(g.items)
 	g.items = append(g.items, it)
 	return true
+}
+
+// join takes in an item of the same words: they answer what was found best.
+func (it *Item) join(o Item) {
+	if it.rank == o.rank && slices.Compare(o.fit, it.fit) > 0 {
+		o, *it = *it, o
+	}
+	if it.Note == "" {
+		it.Note, it.after = o.Note, o.after
+	}
 }
 
 // current is what stands in the place of what took another's, or the first of those in
@@ -127,53 +131,28 @@ func (g *recalling) on(o *Observation) (out []claimOn) {
 	return out
 }
 
-// bind says which claim a quote bears out: the one that was found best, of equals
-// that of the best standing, then the newest. Where all it bears out was replaced
+// bind says which claim a quote bears out. Where all it bears out was replaced
 // or refuted, so is the quote.
 func (g *recalling) bind(it *Item, o *Observation, on []claimOn) {
-	s := g.r.State
-	var best *claimOn
-	var of Standing
-	for i := range on {
-		c := &on[i]
-		if !c.bears && !c.upheld {
-			continue
-		}
-		st := s.standing(c.ID, g.t)
-		fit := []int{0, 0, -slices.Index(statuses, st.Status), 0, int(number(c.ID))}
-		if g.narrowed && g.about[c.ID] {
-			fit[0] = 1
-		}
-		if c.Predicate != noteForm { // the value of a note is the quote
-			fit[1], fit[3] = g.holds(c.Proposition), 1
-		}
-		if best == nil || slices.Compare(fit, it.fit) > 0 {
-			best, of, it.fit = c, st, fit
-		}
-	}
+	best, of := g.best(it, on)
 	var notes []string
 	if best != nil {
-		it.ID, it.Trust = best.ID, of.Status
+		it.ID, it.Trust, it.after = best.ID, of.Status, of.ReplacedBy
 		g.answers(it, best.Proposition, o)
-		notes = append(notes, g.against(best.ID, of)...)
-		it.after = of.ReplacedBy
+		notes = g.against(best.ID, of)
 		if best.upheld {
 			it.rank, it.upheld = 0, it.About+" = "+it.Value
-			if v, ok := s.valueOf(best.Proposition); ok && best.Predicate == noteForm {
+			if v, ok := g.r.State.valueOf(best.Proposition); ok && best.Predicate == noteForm {
 				it.upheld = v
 			}
 			notes = append(notes, "upheld by an operator, "+of.By)
 		}
 	}
-	for _, c := range on {
-		if c.ruled == "" || best != nil && c.ID == best.ID {
-			continue
-		}
+	if i := slices.IndexFunc(on, func(c claimOn) bool { return c.ruled != "" && (best == nil || c.ID != best.ID) }); i >= 0 {
 		if best == nil {
-			it.ID, it.Trust, it.fit = c.ID, Replaced, []int{0, 0, -len(statuses)}
+			it.ID, it.Trust, it.fit = on[i].ID, Replaced, []int{0, 0, -len(statuses)}
 		}
-		notes = append(notes, "an operator refuted "+c.ID+", "+c.ruled)
-		break
+		notes = append(notes, "an operator refuted "+on[i].ID+", "+on[i].ruled)
 	}
 	if by, st := g.corrected(on, best); by != "" {
 		if by != of.ReplacedBy {
@@ -188,6 +167,29 @@ func (g *recalling) bind(it *Item, o *Observation, on []claimOn) {
 		notes = append(notes, "written after others spoke")
 	}
 	it.Note = strings.Join(notes, "; ")
+}
+
+// best is the claim that a quote bears out which was found best, of equals that of the best
+// standing, then the newest; nil for none.
+func (g *recalling) best(it *Item, on []claimOn) (best *claimOn, of Standing) {
+	for i := range on {
+		c := &on[i]
+		if !c.bears && !c.upheld {
+			continue
+		}
+		st := g.r.State.standing(c.ID, g.t)
+		fit := []int{0, 0, -slices.Index(statuses, st.Status), 0, int(number(c.ID))}
+		if g.narrowed && g.about[c.ID] {
+			fit[0] = 1
+		}
+		if c.Predicate != noteForm { // the value of a note is the quote
+			fit[1], fit[3] = g.holds(c.Proposition), 1
+		}
+		if best == nil || slices.Compare(fit, it.fit) > 0 {
+			best, of, it.fit = c, st, fit
+		}
+	}
+	return best, of
 }
 
 // holds is how many of the words asked for a claim has in its names, its question
@@ -230,11 +232,10 @@ const mostToldOf = 2
 func (g *recalling) against(id string, st Standing) (notes []string) {
 	s := g.r.State
 	some := func(ids []string) string {
-		out := ids[:min(len(ids), mostToldOf+1)]
-		if left := len(ids) - len(out); left > 0 {
-			return strings.Join(out, ", ") + " and others"
+		if len(ids) > mostToldOf+1 {
+			return strings.Join(ids[:mostToldOf+1], ", ") + " and others"
 		}
-		return strings.Join(out, ", ")
+		return strings.Join(ids, ", ")
 	}
 	switch {
 	case len(st.Rivals) > 0:

@@ -74,13 +74,30 @@ func (j *judge) remember() *refusal {
 	if j.c.Unlooked && j.kept.own {
 		j.kept.Why = "it is your note: nothing that was looked at says so, and for its size not all that this session saw was"
 	}
-	replaced, replacing := j.d.propositions.get(j.texts["replaces"]), j.texts["replaces"] != ""
-	p := j.claim(nil)
+	p, replaced, r := j.fact(subject, predicate, himself, obs)
+	if r != nil {
+		return r
+	}
+	if j.texts["replaces"] != "" && replaced == nil {
+		j.advise("replaces.nothing", "")
+		j.kept.Why += "; it replaces nothing: replaces takes the id of a fact about the same"
+	}
+	if p.Subject == "" {
+		return nil
+	}
+	p.Text, p.Literal = j.texts["text"], string(value)
+	return j.replace(p, replaced, obs)
+}
+
+// fact is the claim that a fact is, without a subject where it is about nothing, and what of
+// the same it replaces.
+func (j *judge) fact(subject, predicate string, himself bool, obs string) (p, replaced *Proposition, r *refusal) {
+	p, replaced = j.claim(nil), j.d.propositions.get(j.texts["replaces"])
 	switch {
 	case subject != "":
 		en, r := j.meant(subject, himself, obs)
 		if r != nil {
-			return r
+			return nil, nil, r
 		}
 		p.Subject, p.About, p.Predicate = en, []string{en}, cmp.Or(predicate, noteForm)
 		p.Predicate = cmp.Or(j.d.aliases.of(predicateKey(p.Predicate)), p.Predicate)
@@ -92,15 +109,7 @@ func (j *judge) remember() *refusal {
 	default:
 		replaced = nil
 	}
-	if replacing && replaced == nil {
-		j.advise("replaces.nothing", "")
-		j.kept.Why += "; it replaces nothing: replaces takes the id of a fact about the same"
-	}
-	if p.Subject == "" {
-		return nil
-	}
-	p.Text, p.Literal = j.texts["text"], string(value)
-	return j.replace(p, replaced, obs)
+	return p, replaced, nil
 }
 
 // replace files a claim, in the place of another where there is one.

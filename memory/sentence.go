@@ -110,29 +110,10 @@ func quotedIn(s, value string) (out []span) {
 		if class < 0 {
 			continue
 		}
-		before, _ := utf8.DecodeLastRuneInString(s[:i])
-		end := i + utf8.RuneLen(r)
-		after, _ := utf8.DecodeRuneInString(s[end:])
-		m := mark{span: span{i, end}, opens: !closing(before), closes: closing(before) && !text.Alphanumeric(after)}
-		switch {
-		case before == r && class != 2: // of a run the first
-			continue
-		case r == '~' && after != '~':
-			continue
-		case class == 2: // 「 and 」 have one side
-			m.opens = strings.ContainsRune("「『", r)
-			m.closes = !m.opens
-		case class == single:
-			switch {
-			case text.Alphanumeric(before) && text.Alphanumeric(after):
-				continue // an apostrophe
-			case m.opens && elided().MatchString(s[end:]):
-				continue
-			case m.closes && unicode.IsLetter(before) && !slices.ContainsFunc(at[single], func(m mark) bool { return m.opens }):
-				continue // of a possessive, or of what is left out
-			}
+		opened := slices.ContainsFunc(at[class], func(m mark) bool { return m.opens })
+		if m, ok := markAt(s, i, r, class, opened); ok {
+			at[class] = append(at[class], m)
 		}
-		at[class] = append(at[class], m)
 	}
 	for class, ms := range at {
 		if len(ms) == 0 {
@@ -164,6 +145,27 @@ type mark struct {
 var marks = []string{"\"“”„‟＂〝〞", "«»", "「」『』", "‹›", "~", "'‘’‚‛`´ʼ＇"}
 
 const single = 5
+
+// markAt is the mark at an offset, not ok where it is an apostrophe or goes with the one
+// before it. opened says that one of its class opens before it.
+func markAt(s string, i int, r rune, class int, opened bool) (m mark, ok bool) {
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	end := i + utf8.RuneLen(r)
+	after, _ := utf8.DecodeRuneInString(s[end:])
+	m = mark{span: span{i, end}, opens: !closing(before), closes: closing(before) && !text.Alphanumeric(after)}
+	switch {
+	case before == r && class != 2, r == '~' && after != '~': // of a run the first
+		return m, false
+	case class == 2: // 「 and 」 have one side
+		m.opens = strings.ContainsRune("「『", r)
+		m.closes = !m.opens
+	case class == single:
+		return m, !(text.Alphanumeric(before) && text.Alphanumeric(after) || // an apostrophe
+			m.opens && elided().MatchString(s[end:]) ||
+			m.closes && unicode.IsLetter(before) && !opened) // of a possessive, or of what is left out
+	}
+	return m, true
+}
 
 // closing reports whether a mark behind r can close what it marks.
 func closing(r rune) bool {

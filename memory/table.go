@@ -11,9 +11,12 @@ import (
 	"github.com/writ-project/writ/internal/words"
 )
 
-// copied is a copy of a row. It shares nothing that is changed in place: a row that
-// has such a thing says itself how it is copied.
+// copied is a copy of a row, nil of none. It shares nothing that is changed in place: a row
+// that has such a thing says itself how it is copied.
 func copied[T any](r *T) *T {
+	if r == nil {
+		return nil
+	}
 	if deep, ok := any(r).(interface{ copied() *T }); ok {
 		return deep.copied()
 	}
@@ -98,12 +101,11 @@ func (t *table[T]) decode(row []byte) *T {
 
 // edit returns a row to change, nil if there is none.
 func (t *table[T]) edit(key string) *T {
-	r, ok := t.rows[key]
-	if ok {
+	if r, ok := t.rows[key]; ok {
 		return r
 	}
-	if r = t.get(key); r != nil {
-		r = copied(r)
+	r := copied(t.get(key))
+	if r != nil {
 		t.put(key, r)
 	}
 	return r

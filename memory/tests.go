@@ -76,24 +76,27 @@ func (j *judge) testResult() *refusal {
 	}
 	status := TestInconclusive
 	if ob.Status == Ingested {
-		for _, p := range t.Propositions {
-			pr := j.d.propositions.get(p)
-			if pr.Gone {
-				continue
-			}
-			if j.d.bears(j.d.witness(ob), pr) {
-				status = TestPassed
-				j.d.attach(p, []string{id}, "", false)
-			}
-		}
-		for _, p := range t.Propositions {
-			if rival := j.d.rivalIn(ob, j.d.propositions.get(p)); rival != "" && status != TestPassed {
-				status = TestFailed
-				j.d.attach(rival, []string{id}, "", false)
-			}
-		}
+		status = j.d.outcome(t, ob)
 	}
 	j.d.add(Op{EndTest: &EndTestOp{Test: t.ID, Status: status, Result: id}})
 	j.d.effect("test."+string(status), t.ID)
 	return nil
+}
+
+// outcome is what an observation says of a test, which is evidence of that.
+func (d *draftEvent) outcome(t *Test, ob *Observation) TestStatus {
+	status := TestInconclusive
+	for _, p := range t.Propositions {
+		if pr := d.propositions.get(p); !pr.Gone && d.bears(d.witness(ob), pr) {
+			status = TestPassed
+			d.attach(p, []string{ob.ID}, "", false)
+		}
+	}
+	for _, p := range t.Propositions {
+		if rival := d.rivalIn(ob, d.propositions.get(p)); rival != "" && status != TestPassed {
+			status = TestFailed
+			d.attach(rival, []string{ob.ID}, "", false)
+		}
+	}
+	return status
 }

@@ -61,34 +61,30 @@ func (s *State) Observations() []string { return s.observations.keys() }
 // an observation that is neither quarantined nor erased; a claim by how the agent
 // words it, its subject's names, its predicate and value.
 func (s *State) Text(id string) (kind, text string) {
-	switch prefix, _, _, _ := splitID(id); prefix {
-	case "obs":
-		o := s.observations.get(id)
-		if o == nil || o.Status != Ingested {
-			return "", ""
-		}
+	if o := s.observations.get(id); o != nil && o.Status == Ingested {
 		return kindOf(o), o.Raw
-	case "prop":
-		p := s.propositions.get(id)
-		if p == nil || p.Gone {
-			return "", ""
-		}
-		parts := []string{p.Text, strings.ReplaceAll(p.Predicate, "_", " "), p.Literal}
-		if d := s.predicates.get(s.declared(p.Predicate)); d != nil {
-			for _, name := range append([]string{d.Name}, d.Aliases...) {
-				parts = append(parts, strings.ReplaceAll(name, "_", " "))
-			}
-		}
-		for _, en := range p.About {
-			for _, n := range s.entities.get(en).Names {
-				if !n.Gone {
-					parts = append(parts, n.Text)
-				}
-			}
-		}
-		return kindClaim, strings.Join(parts, "\n")
+	}
+	if p := s.propositions.get(id); p != nil && !p.Gone {
+		return kindClaim, s.claimText(p)
 	}
 	return "", ""
+}
+
+func (s *State) claimText(p *Proposition) string {
+	parts := []string{p.Text, strings.ReplaceAll(p.Predicate, "_", " "), p.Literal}
+	if d := s.predicates.get(s.declared(p.Predicate)); d != nil {
+		for _, name := range append([]string{d.Name}, d.Aliases...) {
+			parts = append(parts, strings.ReplaceAll(name, "_", " "))
+		}
+	}
+	for _, en := range p.About {
+		for _, n := range s.entities.get(en).Names {
+			if !n.Gone {
+				parts = append(parts, n.Text)
+			}
+		}
+	}
+	return strings.Join(parts, "\n")
 }
 
 // Touches are the objects whose texts an event that was applied may have changed.

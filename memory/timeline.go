@@ -35,49 +35,9 @@ type Timeline struct {
 // records, at most limit entries from record from on.
 func (r *Reader) Timeline(id string, from uint64, limit int) Timeline {
 	s, out := r.State, []Moment{}
-	var props []string
-	switch {
-	case isID("slot", id) && s.slots.get(id) != nil:
-		props = s.slots.get(id).Propositions
-	case isID("ent", id):
-		props = s.ix.about.of(s.resolve(id))
-		if s.resolve(id) != id {
-			props = slices.Concat(props, s.ix.about.of(id))
-		}
-	case isID("prop", id) && s.propositions.get(id) != nil:
-		props = []string{id}
-	}
-	props = slices.Compact(slices.SortedFunc(slices.Values(props), compareID))
-	seen := map[string]bool{}
+	props, seen := s.told(id), map[string]bool{}
 	for i, pid := range props {
-		p, place := s.propositions.get(pid), 3*i
-		text := r.caption(p)
-		out = append(out, Moment{Record: number(pid), At: p.CreatedAt, What: "value", ID: pid, Text: &text, place: place + 1})
-		if p.Gone {
-			out = append(out, s.taken("erased", pid, s.edgesAt(pid), place+2)...)
-		}
-		for _, ed := range s.edgesAt(pid) {
-			n := number(ed.ID)
-			out = append(out, Moment{Record: n, At: s.decision(n).At, What: string(ed.Type), ID: ed.From, Other: pid, place: place + 2})
-			if !ed.Active() {
-				if d := s.decided.get(ed.ResolvedBy); d != nil {
-					out = append(out, Moment{Record: d.N, At: d.At, What: "resolved", ID: ed.From, Other: pid, place: place + 2})
-				}
-			}
-			if o := s.observations.get(ed.From); o != nil && !seen[o.ID] {
-				seen[o.ID] = true
-				m := Moment{Record: number(o.ID), At: o.RecordedAt, What: "observation", ID: o.ID, place: place}
-				switch o.Status {
-				case Ingested:
-					m.Text = r.quoted(o, p)
-				case Quarantined: // as it was said
-					m.What = string(o.Status)
-				default:
-					out = append(out, s.taken(string(o.Status), o.ID, s.edgesFrom(o.ID), place+2)...)
-				}
-				out = append(out, m)
-			}
-		}
+		out = append(out, r.moments(s.propositions.get(pid), 3*i, seen)...)
 	}
 	ordered := func() {
 		out = slices.DeleteFunc(out, func(m Moment) bool { return m.Record < from })
@@ -102,6 +62,53 @@ func (r *Reader) Timeline(id string, from uint64, limit int) Timeline {
 		}
 	}
 	return Timeline{Notice, out, more}
+}
+
+// told are the claims of which a timeline tells.
+func (s *State) told(id string) []string {
+	var props []string
+	switch {
+	case isID("slot", id) && s.slots.get(id) != nil:
+		props = s.slots.get(id).Propositions
+	case isID("ent", id):
+		props = slices.Concat(s.ix.about.of(s.resolve(id)), s.ix.about.of(id))
+	case isID("prop", id) && s.propositions.get(id) != nil:
+		props = []string{id}
+	}
+	return slices.Compact(slices.SortedFunc(slices.Values(props), compareID))
+}
+
+// moments are what happened to a claim, and to the observations it was cited for that were
+// not seen yet.
+func (r *Reader) moments(p *Proposition, place int, seen map[string]bool) []Moment {
+	s, text, edges := r.State, r.caption(p), r.State.edgesAt(p.ID)
+	out := []Moment{{Record: number(p.ID), At: p.CreatedAt, What: "value", ID: p.ID, Text: &text, place: place + 1}}
+	if p.Gone {
+		out = append(out, s.taken("erased", p.ID, edges, place+2)...)
+	}
+	for _, ed := range edges {
+		n := number(ed.ID)
+		out = append(out, Moment{Record: n, At: s.decision(n).At, What: string(ed.Type), ID: ed.From, Other: p.ID, place: place + 2})
+		if d := s.decided.get(ed.ResolvedBy); d != nil && !ed.Active() {
+			out = append(out, Moment{Record: d.N, At: d.At, What: "resolved", ID: ed.From, Other: p.ID, place: place + 2})
+		}
+		o := s.observations.get(ed.From)
+		if o == nil || seen[o.ID] {
+			continue
+		}
+		seen[o.ID] = true
+		m := Moment{Record: number(o.ID), At: o.RecordedAt, What: "observation", ID: o.ID, place: place}
+		switch o.Status {
+		case Ingested:
+			m.Text = r.quoted(o, p)
+		case Quarantined: // as it was said
+			m.What = string(o.Status)
+		default:
+			out = append(out, s.taken(string(o.Status), o.ID, s.edgesFrom(o.ID), place+2)...)
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // taken is how a claim or an observation was erased, or ceased to be believed.

@@ -53,8 +53,7 @@ func newWitness(of *Observation, left *int) *witness {
 	ob := copied(of)
 	ob.Raw = norm.NFC.String(of.Raw)
 	w := &witness{left: left, ob: ob}
-	b := []byte(ob.Raw)
-	if k := strictjson.KindOf(b); (k == strictjson.Object || k == strictjson.Array) && strictjson.Check(b, valueLimits) == nil {
+	if b := []byte(ob.Raw); isRecord(b) {
 		w.take(b)
 		return w
 	}
@@ -91,15 +90,8 @@ func (w *witness) record(u *unit, object []byte, path []string, lists *int) {
 				w.record(u, m.Value, names, lists)
 			}
 		case strictjson.Array:
-			es, _ := strictjson.Elements(m.Value)
 			*lists++
-			for _, e := range es {
-				if k := strictjson.KindOf(e); k == strictjson.Object || k == strictjson.Array {
-					w.take(e)
-				} else {
-					u.leaves = append(u.leaves, leaf{names, norm.NFC.String(quote.LeafText(e)), *lists, k == strictjson.Number})
-				}
-			}
+			w.list(u, m.Value, names, *lists)
 		case strictjson.Null: // says nothing
 		default:
 			if t := norm.NFC.String(quote.LeafText(m.Value)); t == LeftOut {
@@ -107,6 +99,18 @@ func (w *witness) record(u *unit, object []byte, path []string, lists *int) {
 			} else {
 				u.leaves = append(u.leaves, leaf{names, t, 0, strictjson.KindOf(m.Value) == strictjson.Number})
 			}
+		}
+	}
+}
+
+// list gathers a list of a record.
+func (w *witness) list(u *unit, array []byte, path []string, list int) {
+	es, _ := strictjson.Elements(array)
+	for _, e := range es {
+		if k := strictjson.KindOf(e); k == strictjson.Object || k == strictjson.Array {
+			w.take(e)
+		} else {
+			u.leaves = append(u.leaves, leaf{path, norm.NFC.String(quote.LeafText(e)), list, k == strictjson.Number})
 		}
 	}
 }

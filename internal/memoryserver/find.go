@@ -31,54 +31,35 @@ const (
 // passed over.
 func find(ctx context.Context, by gateway.Caller, fact, about string) (found []memory.Captured, all bool, err error) {
 	s := memory.Sought(fact, about)
-	type ranked struct {
-		gateway.Unit
-		rank int
-	}
-	var best gateway.Unit
+	var best ranked
 	var data []ranked // records that somebody vouches for, the newest first
-	rank := 0
 	all, err = by.Units(ctx, func(u *gateway.Unit) {
-		r := s.Rank(&u.Unit)
-		if r == 0 {
+		r := ranked{*u, s.Rank(&u.Unit)}
+		if r.rank == 0 {
 			return
 		}
-		if s.Asked(&u.Unit) {
-			r += answering
+		r.weigh(s.Asked(&u.Unit))
+		if u.Label >= writ.System && u.Record {
+			data = append(data, r)
 		}
-		if u.Label >= writ.System {
-			r += vouched
-			if u.Record {
-				data = append(data, ranked{*u, r})
-			}
-		}
-		if r > rank {
-			best, rank = *u, r
+		if r.rank > best.rank {
+			best = r
 		}
 	})
 	if err != nil {
 		return nil, all, err
 	}
-	if rank == 0 { // more than is taken apart together, as somebody said it
-		c, ok, err := by.Capture(ctx, 0, fact)
-		if err != nil || !ok {
-			return nil, all, err
-		}
-		out := capturedBy(by, c)
-		if c.Whole {
-			out.Text = fact
-		}
-		out.Offset = max(0, out.Offset-max(0, strings.Index(out.Text, fact))) // of the sentences it stands in
-		out.Value = strictjson.Quote(out.Text)
-		return []memory.Captured{out}, all, nil
+	if best.rank == 0 {
+		found, err = captureWhole(ctx, by, fact)
+		return found, all, err
 	}
 	slices.SortStableFunc(data, func(a, b ranked) int { return b.rank - a.rank })
-	if i := slices.IndexFunc(data, func(u ranked) bool { return copies(&best, &u.Unit) }); i >= 0 {
-		best = data[i].Unit
+	if i := slices.IndexFunc(data, func(u ranked) bool { return copies(&best.Unit, &u.Unit) }); i >= 0 {
+		best = data[i]
 	}
 	c := capturedBy(by, best.Captured)
-	c.Text, c.Between = withheld(best.Unit.Wide, best.Withheld), true
-	value := s.Value(&best.Unit)
+	c.Text, c.Between = withheld(best.Unit.Unit.Wide, best.Withheld), true
+	value := s.Value(&best.Unit.Unit)
 	if value == best.Text {
 		value = c.Text // all of it
 	}
@@ -87,6 +68,37 @@ func find(ctx context.Context, by gateway.Caller, fact, about string) (found []m
 		c.Leaves = append(c.Leaves, memory.Leaf{Pointer: l.Pointer, Type: string(l.Type), Collection: l.Collection})
 	}
 	return []memory.Captured{c}, all, nil
+}
+
+// ranked is a unit with how well it says the fact.
+type ranked struct {
+	gateway.Unit
+	rank int
+}
+
+// weigh counts in that it says what is asked, and that somebody vouches for it.
+func (r *ranked) weigh(asked bool) {
+	if asked {
+		r.rank += answering
+	}
+	if r.Label >= writ.System {
+		r.rank += vouched
+	}
+}
+
+// captureWhole looks for a fact that is more than is taken apart together, as somebody said it.
+func captureWhole(ctx context.Context, by gateway.Caller, fact string) ([]memory.Captured, error) {
+	c, ok, err := by.Capture(ctx, 0, fact)
+	if err != nil || !ok {
+		return nil, err
+	}
+	out := capturedBy(by, c)
+	if c.Whole {
+		out.Text = fact
+	}
+	out.Offset = max(0, out.Offset-max(0, strings.Index(out.Text, fact))) // of the sentences it stands in
+	out.Value = strictjson.Quote(out.Text)
+	return []memory.Captured{out}, nil
 }
 
 const mostWithheld = 20

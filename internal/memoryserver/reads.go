@@ -60,17 +60,6 @@ type arguments struct {
 	Untrusted   bool   `json:"include_untrusted"`
 }
 
-// dated reads the time asked for, whose form the schema has checked as far as
-// schemas do.
-func (q *question) dated() (err error) {
-	if q.args.AsOf != "" {
-		if q.at, err = time.Parse(time.RFC3339Nano, q.args.AsOf); err != nil {
-			return refuse(writ.SchemaInvalid, "/as_of", "a time in RFC 3339")
-		}
-	}
-	return nil
-}
-
 // read calls f with a reader of the memory as it is now, or as it was then.
 func (q *question) read(f func(r *memory.Reader)) error {
 	return q.s.keeper.Read(q.ctx, func(st *memory.State, now time.Time) {
@@ -202,11 +191,13 @@ func (s *Server) read(ctx context.Context, t *readTool, by gateway.Caller, args 
 	if err := json.Unmarshal(args, &q.args); err != nil {
 		return gateway.Answer{}, err
 	}
-	var out any
-	err := q.dated() // before anything leaves the machine
-	if err == nil {
-		out, err = t.answer(&q)
+	if q.args.AsOf != "" { // before anything leaves the machine; schemas check no more than its form
+		var err error
+		if q.at, err = time.Parse(time.RFC3339Nano, q.args.AsOf); err != nil {
+			return refusing(refuse(writ.SchemaInvalid, "/as_of", "a time in RFC 3339").rejection)
+		}
 	}
+	out, err := t.answer(&q)
 	var no refused
 	switch {
 	case errors.As(err, &no):
