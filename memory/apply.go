@@ -19,7 +19,6 @@ var valueLimits = strictjson.Limits{Bytes: maxPayload + 1024, Depth: 12, Leaves:
 // errFit says that an event and the state do not belong together.
 var errFit = errors.New("memory: the event does not fit the state")
 
-// put applies an event to a draft.
 func (s *State) put(e *Event, value []byte) error {
 	s.head = e.N
 	if e.V < EventVersion {
@@ -71,7 +70,6 @@ func made[T any](s *State, t *table[T], e *Event, prefix, id string, row *T) err
 	return nil
 }
 
-// do applies one operation to a draft.
 func (s *State) do(e *Event, o *Op, value []byte) error {
 	at := strictjson.At(value, o.At)
 	switch {
@@ -250,7 +248,6 @@ func (s *State) edgesAt(id string) (out []*Edge) {
 	return out
 }
 
-// edgesFrom are the edges from an observation.
 func (s *State) edgesFrom(id string) (out []*Edge) {
 	for _, e := range s.ix.edgesFrom.of(id) {
 		out = append(out, s.edges.get(e))

@@ -171,8 +171,7 @@ func (u *unit) partOfAnother(w string, a asking) bool {
 	return part
 }
 
-// begins reports whether what a word begins is the name of something else, of which is said
-// what it is.
+// begins reports whether a word begins the name of something else, of which is said what it is.
 func (a asking) begins(toks []spoken) bool {
 	other := false
 	for i, t := range toks {

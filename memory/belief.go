@@ -288,7 +288,6 @@ type value struct {
 	also   bool        // it was added to what stood then
 }
 
-// standing is what one claim is worth.
 func (f *hearing) standing(id string) Standing {
 	st := f.alone[id]
 	if f.none {
@@ -376,7 +375,6 @@ func (f *hearing) beside(w *statement, o *value) bool {
 	})
 }
 
-// sameValue reports whether two claims state one value.
 func (s *State) sameValue(a, b *Proposition) bool {
 	x, y := s.valueKey(a), s.valueKey(b)
 	return x != "" && x == y

@@ -108,7 +108,6 @@ func (d *draftEvent) witness(ob *Observation) *witness {
 	return w
 }
 
-// witnesses takes observations apart.
 func (d *draftEvent) witnesses(obs []string) []*witness {
 	out := make([]*witness, len(obs))
 	for i, o := range obs {
@@ -196,7 +195,6 @@ func root(w string) string {
 	return w
 }
 
-// propose is propose_proposition.
 func (j *judge) propose() *refusal {
 	obs := j.lists["observation_ids"]
 	for i, id := range j.lists["about"] {
@@ -235,7 +233,6 @@ func (j *judge) propose() *refusal {
 	return nil
 }
 
-// claim is a claim to be filed.
 func (j *judge) claim(about []string) *Proposition {
 	return &Proposition{Class: Descriptive, About: about, Session: j.c.Session, Task: j.c.Task, CreatedAt: j.e.At, Decision: j.e.decision()}
 }

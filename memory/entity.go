@@ -70,8 +70,7 @@ func (j *judge) entity() *refusal {
 	return nil
 }
 
-// namesakes are the entities of a type that have exactly that name, and of those weak the ones
-// whose name rests on too little to link by it.
+// namesakes are the entities that have exactly that name; weak have it on too little to link by it.
 func (j *judge) namesakes(typ, name string, obs []string) (same, weak []string) {
 	if typ == selfType {
 		if id := j.d.Person(j.c.Principal); id != "" {
@@ -271,8 +270,7 @@ look:
 	return out
 }
 
-// likeness is how much one of the names of an entity is like another that has these trigrams:
-// not at all where it is none any more.
+// likeness is how much a name of it is like one that has these trigrams, below 0 where it has gone.
 func (e *Entity) likeness(grams []string) (best Percent) {
 	if e.MergedInto != "" || e.Gone {
 		return -1

@@ -41,7 +41,6 @@ func (s *State) establishedIn(workspace string) []string {
 	return out
 }
 
-// archive is archive_episode.
 func (j *judge) archive() *refusal {
 	if id, given := j.texts["episode_id"]; given {
 		if j.d.episodes.get(id) == nil {

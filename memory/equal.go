@@ -202,5 +202,4 @@ func jaccard(a, b []string) Percent {
 	return 0
 }
 
-// runes counts code points.
 func runes(s string) int { return utf8.RuneCountInString(s) }

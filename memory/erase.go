@@ -78,7 +78,6 @@ func (x *erasure) take(ids []string) {
 	}
 }
 
-// proposals takes the records of proposals.
 func (x *erasure) proposals(which func(*Decided) bool) {
 	for _, k := range x.decided.keys() {
 		if d := x.decided.get(k); d.Kind == KindProposal && which(d) {
@@ -87,7 +86,6 @@ func (x *erasure) proposals(which func(*Decided) bool) {
 	}
 }
 
-// sortedIDs are the ids of a set in their order.
 func sortedIDs(set map[string]bool) []string {
 	return list(slices.SortedFunc(maps.Keys(set), compareID))
 }
@@ -296,7 +294,6 @@ func (j *judge) distrust() *refusal {
 	return nil
 }
 
-// retract closes every edge from the observations.
 func (d *draftEvent) retract(obs []string, because string) {
 	for _, o := range obs {
 		d.close(d.edgesFrom(o), because)

@@ -168,7 +168,6 @@ type (
 	}
 )
 
-// decision is the id of what was decided.
 func (e *Event) decision() string { return decisionID(e.N) }
 
 // Erased returns the numbers of the records whose values the event erases, and

@@ -130,7 +130,6 @@ func (j *judge) field(f *field, raw []byte) (need string) {
 	return ""
 }
 
-// long is how long a text may be.
 func (f *field) long() string {
 	return "a text of " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max)
 }

@@ -254,7 +254,6 @@ func envelope(name string, payload []byte) []byte {
 	return strictjson.Make(strictjson.Member{Name: "payload", Value: payload}, strictjson.Member{Name: "tool_name", Value: strictjson.Quote(name)}).Raw()
 }
 
-// array is a list of JSON.
 func array(of [][]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(of, []byte{','})...), ']')
 }
@@ -296,7 +295,6 @@ func (j *judge) set(name string, v []byte) { j.m[name] = v }
 
 func (j *judge) transform(word, at string) { j.changed = append(j.changed, Effect{word, at}) }
 
-// task is what the proposal's task did.
 func (j *judge) task() *Workspace { return j.d.workspaces.get(join(j.c.Session, j.c.Task)) }
 
 // judge is the order of evaluation: the first failure wins.
@@ -344,7 +342,6 @@ func (j *judge) judge(p writ.Proposal) *refusal {
 	return r
 }
 
-// canonicalObject is a payload in canonical form.
 func canonicalObject(payload []byte, need string) ([]byte, *refusal) {
 	if err := strictjson.Check(payload, payloadLimits); err != nil {
 		return nil, payloadFault(err)

@@ -29,15 +29,6 @@ type indexes struct {
 	slotOf refs // slots, by subject, predicate and qualifiers
 }
 
-func newIndexes(w *lexicon) *indexes {
-	ix := &indexes{}
-	for _, t := range ix.tables() {
-		t.spell(w)
-	}
-	return ix
-}
-
-// tables are all tables of the indexes.
 func (ix *indexes) tables() []stored {
 	return []stored{&ix.slotOf, &ix.edgesOf, &ix.edgesFrom, &ix.taskTests, &ix.children, &ix.bySource, &ix.captured, &ix.byRecord, &ix.about, &ix.names, &ix.named,
 		&ix.grams, &ix.claims, &ix.taskClaims, &ix.answers, &ix.mergedFrom}
@@ -50,7 +41,6 @@ type idList struct{ IDs []string }
 
 func (l *idList) copied() *idList { return &idList{slices.Clone(l.IDs)} }
 
-// of returns a list to read.
 func (l *lists) of(key string) []string {
 	if r := l.get(key); r != nil {
 		return r.IDs
@@ -58,7 +48,6 @@ func (l *lists) of(key string) []string {
 	return nil
 }
 
-// add appends to a list.
 func (l *lists) add(key, id string) {
 	r := l.edit(key)
 	if r == nil {
@@ -68,14 +57,12 @@ func (l *lists) add(key, id string) {
 	r.IDs = append(r.IDs, id)
 }
 
-// addOnce appends to a list what it does not hold.
 func (l *lists) addOnce(key, id string) {
 	if !slices.Contains(l.of(key), id) {
 		l.add(key, id)
 	}
 }
 
-// recordKey is the key of a record.
 func recordKey(n uint64) string { return strconv.FormatUint(n, 10) }
 
 func join(parts ...string) string {
@@ -106,15 +93,16 @@ func (s *State) index(e *Event, fresh []any) {
 	}
 }
 
-// reindex makes all indexes anew.
 func (s *State) reindex() {
-	s.ix = newIndexes(s.words)
+	s.ix = &indexes{}
+	for _, t := range s.ix.tables() {
+		t.spell(s.words)
+	}
 	for _, t := range s.tables() {
 		_ = t.each(func(_ string, row any) error { s.enter(row); return nil })
 	}
 }
 
-// enter puts a row into the indexes.
 func (s *State) enter(row any) {
 	ix := s.ix
 	made := func(id string) { ix.byRecord.add(recordKey(number(id)), id) }
@@ -200,7 +188,6 @@ func (s *State) indexName(en *Entity, i int) {
 	}
 }
 
-// addOnce appends to a short list what it does not hold.
 func addOnce(list []string, id string) []string {
 	if slices.Contains(list, id) {
 		return list

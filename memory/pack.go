@@ -36,7 +36,6 @@ func (l *lexicon) number(w string) uint64 {
 // of what follows.
 var packedIDs = []string{"obs", "ent", "slot", "prop", "edge", "test", "epi", "dec"}
 
-// encode appends a value.
 func (l *lexicon) encode(b []byte, v reflect.Value, word bool) []byte {
 	switch v.Kind() {
 	case reflect.String:

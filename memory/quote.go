@@ -42,7 +42,6 @@ type looking struct {
 	asked   []asking
 }
 
-// bearing is what of an observation bears a claim out.
 func (d *draftEvent) bearing(w *witness, pr *Proposition) (out []bearer) {
 	value, ok := d.valueOf(pr)
 	subject := d.entities.get(d.resolve(pr.Subject))
@@ -171,7 +170,6 @@ var (
 	})
 )
 
-// hasEach reports whether all of some texts stand in a unit.
 func (u *unit) hasEach(values []string) bool {
 	return !slices.ContainsFunc(values, func(q string) bool { return !u.has(q) })
 }

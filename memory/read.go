@@ -414,7 +414,12 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 		rec.Entity = r.entity(en)
 	}
 	if rec.Episode = copied(s.episodes.get(id)); rec.Episode != nil {
-		rec.Summary = r.summary(rec.Episode)
+		if o := s.observations.get(rec.Episode.Summary); o != nil {
+			if r.shows(r.clean(o)); r.passes(o) {
+				d := data(o.Raw, o.Level, writ.Model)
+				rec.Summary = &d
+			}
+		}
 	}
 	if t := s.tests.get(id); t != nil {
 		rec.Test = r.test(t)
@@ -425,17 +430,6 @@ func (r *Reader) Get(id string) (rec Record, ok bool) {
 	}
 	rec.Notice = Notice
 	return rec, true
-}
-
-// summary is what an episode came to, where that passes.
-func (r *Reader) summary(ep *Episode) *Data {
-	if o := r.State.observations.get(ep.Summary); o != nil {
-		if r.shows(r.clean(o)); r.passes(o) {
-			d := data(o.Raw, o.Level, writ.Model)
-			return &d
-		}
-	}
-	return nil
 }
 
 func (r *Reader) entity(en *Entity) *EntityView {

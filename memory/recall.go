@@ -253,8 +253,7 @@ func (g *recalling) give(h words.Hit, limit int) {
 	}
 }
 
-// bring brings the quotes of claims that were found: of those that somebody who counts said,
-// or of the others.
+// bring brings the quotes of claims: of those that somebody who counts said, or of the others.
 func (g *recalling) bring(claims []words.Hit, said bool) {
 	for _, h := range claims {
 		if is := g.r.State.standing(h.ID, g.t).Level >= 2; is == said && (g.brought < g.more || len(g.items) < g.limit) && g.claim(h.ID, g.limit+g.more) {

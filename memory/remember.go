@@ -89,8 +89,7 @@ func (j *judge) remember() *refusal {
 	return j.replace(p, replaced, obs)
 }
 
-// fact is the claim that a fact is, without a subject where it is about nothing, and what of
-// the same it replaces.
+// fact is the claim to be filed, without a subject where it is about nothing, and what it replaces.
 func (j *judge) fact(subject, predicate string, himself bool, obs string) (p, replaced *Proposition, r *refusal) {
 	p, replaced = j.claim(nil), j.d.propositions.get(j.texts["replaces"])
 	switch {

@@ -24,7 +24,6 @@ func (s *State) Clone() *State {
 	return c
 }
 
-// all are the tables of the state and of its indexes.
 func (s *State) all() []stored {
 	out := s.ix.tables()
 	for _, t := range s.tables() {

@@ -81,11 +81,10 @@ func (t *refs) set(key, id string) { t.put(key, &ref{id}) }
 
 // New returns the state of a namespace without events.
 func New() *State {
-	s := &State{words: &lexicon{}}
-	for _, t := range s.tables() {
+	s := &State{words: &lexicon{}, ix: &indexes{}}
+	for _, t := range s.all() {
 		t.spell(s.words)
 	}
-	s.ix = newIndexes(s.words)
 	return s
 }
 
@@ -99,7 +98,6 @@ func (s *State) draft() *State {
 	return d
 }
 
-// merge makes a draft's changes those of its base, s.
 func (s *State) merge(d *State) {
 	s.reached = d.reached
 	for _, t := range d.tables() {

@@ -118,7 +118,6 @@ func (t *table[T]) put(key string, r *T) {
 	t.rows[key] = r
 }
 
-// merge moves what a draft changed into its base.
 func (t *table[T]) merge() {
 	for k, r := range t.rows {
 		t.base.put(k, r)
@@ -186,7 +185,6 @@ func (t *table[T]) each(f func(key string, row any) error) error {
 	return nil
 }
 
-// all are copies of the rows in the order of keys.
 func (t *table[T]) all() []T {
 	out := []T{}
 	for _, k := range t.keys() {
@@ -205,7 +203,6 @@ func mintID(prefix string, n uint64, i int) string {
 	return id
 }
 
-// decisionID is the id of what a record decided.
 func decisionID(n uint64) string { return mintID("dec", n, 1) }
 
 // decision is what a record decided, nil if there is none.
@@ -237,7 +234,6 @@ func number(id string) uint64 {
 	return n
 }
 
-// isID reports whether s is an id of that prefix.
 func isID(prefix, s string) bool {
 	p, _, _, ok := splitID(s)
 	return ok && p == prefix

@@ -8,7 +8,6 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// proposeTest is propose_test.
 func (j *judge) proposeTest() *refusal {
 	ids := j.lists["proposition_ids"]
 	for i, id := range ids {

@@ -64,13 +64,10 @@ func (s *State) Text(id string) (kind, text string) {
 	if o := s.observations.get(id); o != nil && o.Status == Ingested {
 		return kindOf(o), o.Raw
 	}
-	if p := s.propositions.get(id); p != nil && !p.Gone {
-		return kindClaim, s.claimText(p)
+	p := s.propositions.get(id)
+	if p == nil || p.Gone {
+		return "", ""
 	}
-	return "", ""
-}
-
-func (s *State) claimText(p *Proposition) string {
 	parts := []string{p.Text, strings.ReplaceAll(p.Predicate, "_", " "), p.Literal}
 	if d := s.predicates.get(s.declared(p.Predicate)); d != nil {
 		for _, name := range append([]string{d.Name}, d.Aliases...) {
@@ -84,7 +81,7 @@ func (s *State) claimText(p *Proposition) string {
 			}
 		}
 	}
-	return strings.Join(parts, "\n")
+	return kindClaim, strings.Join(parts, "\n")
 }
 
 // Touches are the objects whose texts an event that was applied may have changed.

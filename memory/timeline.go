@@ -35,7 +35,17 @@ type Timeline struct {
 // records, at most limit entries from record from on.
 func (r *Reader) Timeline(id string, from uint64, limit int) Timeline {
 	s, out := r.State, []Moment{}
-	props, seen := s.told(id), map[string]bool{}
+	var props []string
+	switch {
+	case s.slots.get(id) != nil:
+		props = s.slots.get(id).Propositions
+	case isID("ent", id):
+		props = slices.Concat(s.ix.about.of(s.resolve(id)), s.ix.about.of(id))
+	case s.propositions.get(id) != nil:
+		props = []string{id}
+	}
+	props = slices.Compact(slices.SortedFunc(slices.Values(props), compareID))
+	seen := map[string]bool{}
 	for i, pid := range props {
 		out = append(out, r.moments(s.propositions.get(pid), 3*i, seen)...)
 	}
@@ -64,22 +74,7 @@ func (r *Reader) Timeline(id string, from uint64, limit int) Timeline {
 	return Timeline{Notice, out, more}
 }
 
-// told are the claims of which a timeline tells.
-func (s *State) told(id string) []string {
-	var props []string
-	switch {
-	case isID("slot", id) && s.slots.get(id) != nil:
-		props = s.slots.get(id).Propositions
-	case isID("ent", id):
-		props = slices.Concat(s.ix.about.of(s.resolve(id)), s.ix.about.of(id))
-	case isID("prop", id) && s.propositions.get(id) != nil:
-		props = []string{id}
-	}
-	return slices.Compact(slices.SortedFunc(slices.Values(props), compareID))
-}
-
-// moments are what happened to a claim, and to the observations it was cited for that were
-// not seen yet.
+// moments are what happened to a claim, and to what it was cited for that was not seen yet.
 func (r *Reader) moments(p *Proposition, place int, seen map[string]bool) []Moment {
 	s, text, edges := r.State, r.caption(p), r.State.edgesAt(p.ID)
 	out := []Moment{{Record: number(p.ID), At: p.CreatedAt, What: "value", ID: p.ID, Text: &text, place: place + 1}}

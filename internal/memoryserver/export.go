@@ -48,7 +48,7 @@ func Export(w io.Writer, s *memory.State) (*Manifest, error) {
 		m.Tables[tableOf(line)]++
 		m.Rows++
 	}
-	first, err := m.line()
+	first, err := canonical("export", m)
 	if err == nil {
 		_, err = w.Write(first)
 	}
@@ -58,13 +58,14 @@ func Export(w io.Writer, s *memory.State) (*Manifest, error) {
 	return m, err
 }
 
-func (m *Manifest) line() ([]byte, error) {
-	b, err := json.Marshal(m)
+// canonical is a line of canonical JSON.
+func canonical(what string, v any) ([]byte, error) {
+	b, err := json.Marshal(v)
 	if err == nil {
 		b, err = strictjson.Canonical(b)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("memory: export: %w", err)
+		return nil, fmt.Errorf("memory: %s: %w", what, err)
 	}
 	return append(b, '\n'), nil
 }
@@ -85,7 +86,7 @@ func (p *importer) importExport(b []byte) {
 		p.fault(1, "the manifest of an export is expected")
 		return
 	}
-	again, err := m.line()
+	again, err := canonical("export", m)
 	switch {
 	case m.V != 1:
 		p.fault(1, "an export of a version this one does not know")

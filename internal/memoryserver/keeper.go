@@ -117,7 +117,6 @@ func (k *Keeper) InForce() bool {
 // Nearness is what finds by meaning, nil where words alone do.
 func (k *Keeper) Nearness() *Nearness { return k.o.Nearness }
 
-// now is the recorded time.
 func (k *Keeper) now() time.Time { return k.o.Clock().UTC().Truncate(time.Microsecond) }
 
 // catchUp applies what the log has beyond the state. The caller holds mu or is

@@ -70,7 +70,6 @@ func (k *Keeper) erasedSince(n uint64) bool {
 	return false
 }
 
-// written waits until no snapshot is being written.
 func (k *Keeper) written() {
 	k.writing.Lock()
 	defer k.writing.Unlock()

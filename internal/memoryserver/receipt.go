@@ -140,14 +140,11 @@ func notNil(ids []string) []string { return append([]string{}, ids...) }
 // Text is the receipt as it is signed: a line that says what it is, and one of
 // canonical JSON.
 func (r *Receipt) Text() (string, error) {
-	b, err := json.Marshal(r)
-	if err == nil {
-		b, err = strictjson.Canonical(b)
-	}
+	b, err := canonical("receipt", r)
 	if err != nil {
-		return "", fmt.Errorf("memory: receipt: %w", err)
+		return "", err
 	}
-	return receiptHead + string(b) + "\n", nil
+	return receiptHead + string(b), nil
 }
 
 // MaxReceipt bounds the text of a receipt.
