@@ -475,18 +475,15 @@ func mapTexts(raw []byte, text func(string) string, number func([]byte) []byte) 
 		return array(es)
 	case strictjson.Object:
 		ms, _ := strictjson.Members(raw)
-		out := []byte{'{'}
+		all := make([][]byte, len(ms))
 		for i, m := range ms {
-			if i > 0 {
-				out = append(out, ',')
-			}
 			name := text(m.Name)
 			if name != m.Name {
 				name += strconv.Itoa(i)
 			}
-			out = append(append(append(out, strictjson.Quote(name)...), ':'), mapTexts(m.Value, text, number)...)
+			all[i] = slices.Concat(strictjson.Quote(name), []byte{':'}, mapTexts(m.Value, text, number))
 		}
-		return append(out, '}')
+		return slices.Concat([]byte{'{'}, bytes.Join(all, []byte{','}), []byte{'}'})
 	}
 	return raw
 }

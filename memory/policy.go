@@ -136,22 +136,15 @@ func complete(r *strictyaml.Reader, n *strictyaml.Node, t reflect.Type, at strin
 // check notes values that have the right form and no sense, and takes the levels by
 // their classes.
 func (p *Policy) check(r *strictyaml.Reader, root *strictyaml.Node) {
-	at := func(path ...string) *strictyaml.Node {
-		n := root
-		for _, k := range path {
-			n = n.Get(k)
-		}
-		return n
-	}
-	r.FaultIf(p.Version != 2, at("version"), "version "+strconv.Itoa(int(p.Version))+" is not known", "write version: 2")
-	r.FaultIf(p.Entities.Similarity > 100, at("entities", "similarity"), "a share of at most 100 percent is expected here", "")
+	r.FaultIf(p.Version != 2, root.Get("version"), "version "+strconv.Itoa(int(p.Version))+" is not known", "write version: 2")
+	r.FaultIf(p.Entities.Similarity > 100, root.Get("entities").Get("similarity"), "a share of at most 100 percent is expected here", "")
 	levels := reflect.ValueOf(p.Trust)
 	p.levels = map[TrustClass]int{}
 	for i := range levels.NumField() {
 		f, level := levels.Type().Field(i).Tag, levels.Field(i).Int()
 		p.levels[TrustClass(f.Get("yaml"))] = int(level)
 		if most, err := strconv.Atoi(f.Get("most")); err != nil || int(level) > most {
-			r.Fault(at("levels", f.Get("yaml")), "the class cannot have a level above "+f.Get("most"), "its channel proves no more")
+			r.Fault(root.Get("levels").Get(f.Get("yaml")), "the class cannot have a level above "+f.Get("most"), "its channel proves no more")
 		}
 	}
 }

@@ -154,30 +154,10 @@ func (g *recalling) find() {
 	if g.limit <= 0 || g.limit > 50 {
 		g.limit, more = 10, mostBrought
 	}
-	kinds := append(slices.Clone(quoteKinds), kindClaim)
-	hits, beside := map[string][]words.Hit{}, map[string][]words.Hit{}
-	search := func(query string) (full bool) {
-		take := func(to map[string][]words.Hit, found []words.Hit) {
-			clear(to)
-			for _, h := range found {
-				to[h.Kind] = append(to[h.Kind], h)
-				full = full || len(to[h.Kind]) == mostHits
-			}
-			for _, hs := range to {
-				// Of ids of one kind the longer is the newer.
-				slices.SortStableFunc(hs, func(a, b words.Hit) int {
-					return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(b.ID), len(a.ID)), strings.Compare(b.ID, a.ID))
-				})
-			}
-		}
-		quotes, others := g.r.State.found(query, kinds, mostHits)
-		take(hits, quotes)
-		take(beside, others)
-		return full
-	}
-	if search(g.ask.Query) && len(g.names) > 0 {
+	hits, beside, full := g.search(g.ask.Query)
+	if full && len(g.names) > 0 {
 		// Of many that have the words those that name it come first.
-		search(g.ask.Query + " " + strings.Join(g.names, " "))
+		hits, beside, _ = g.search(g.ask.Query + " " + strings.Join(g.names, " "))
 	}
 	if len(g.ask.Near) > 0 {
 		near := map[bool][]string{}
@@ -193,16 +173,35 @@ func (g *recalling) find() {
 		return
 	}
 	// What is about it and was not found comes behind.
-	clear(hits)
-	if clear(beside); len(g.names) > 0 {
-		search(strings.Join(g.names, " "))
-	}
+	hits, beside, _ = g.search(strings.Join(g.names, " "))
 	g.byName = true
-	beside[kindClaim] = beside[kindClaim][:0]
+	beside[kindClaim] = nil
 	for _, id := range slices.SortedFunc(maps.Keys(g.about), func(a, b string) int { return compareID(b, a) }) {
 		beside[kindClaim] = append(beside[kindClaim], words.Hit{ID: id, Kind: kindClaim})
 	}
 	g.take(hits, beside, 0)
+}
+
+// search asks the indexes, for quotes and for what stands beside them; full says that there
+// may be more of a kind.
+func (g *recalling) search(query string) (hits, beside map[string][]words.Hit, full bool) {
+	quotes, others := g.r.State.found(query, append(slices.Clone(quoteKinds), kindClaim), mostHits)
+	byKind := func(found []words.Hit) map[string][]words.Hit {
+		to := map[string][]words.Hit{}
+		for _, h := range found {
+			to[h.Kind] = append(to[h.Kind], h)
+			full = full || len(to[h.Kind]) == mostHits
+		}
+		for _, hs := range to {
+			// Of ids of one kind the longer is the newer.
+			slices.SortStableFunc(hs, func(a, b words.Hit) int {
+				return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(b.ID), len(a.ID)), strings.Compare(b.ID, a.ID))
+			})
+		}
+		return to
+	}
+	hits, beside = byKind(quotes), byKind(others)
+	return hits, beside, full
 }
 
 // take takes in what was found, by kinds: quotes, then more of what is beside them.
