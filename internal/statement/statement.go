@@ -17,8 +17,6 @@ import (
 	"maps"
 	"strings"
 	"unicode/utf8"
-
-	textual "github.com/writ-project/writ/internal/text"
 )
 
 // A Dialect is whose SQL a statement is in.
@@ -43,7 +41,7 @@ const maxName = 63
 
 // Reads reports whether all that the statement does is read.
 func Reads(d Dialect, sql string) bool {
-	if d != SQLite && d != Postgres || len(sql) > MaxStatement || d == SQLite && command().MatchString(sql) {
+	if d != SQLite && d != Postgres || len(sql) > MaxStatement || d == SQLite && commands(sql) {
 		return false
 	}
 	tokens, ok := scan(d, sql)
@@ -57,9 +55,16 @@ func Reads(d Dialect, sql string) bool {
 	return !p.failed && p.peek(0).kind == end && (d != Postgres || !p.applied())
 }
 
-// command is a line by which the program sqlite3, where a server gives it what it runs, does
-// something else: one of its own, or the end of the statement before it.
-var command = textual.Pattern(`(?mi)^[ \t\r\v\f]*(?:[./]|go[ \t\r\v\f]*$)`)
+// commands reports whether a line is one by which the program sqlite3, where a server gives it
+// what it runs, does something else: a command of its own, or the end of the statement before.
+func commands(sql string) bool {
+	for line := range strings.Lines(sql) {
+		if line = strings.TrimSpace(line); line != "" && (line[0] == '.' || line[0] == '/' || strings.EqualFold(line, "go")) {
+			return true
+		}
+	}
+	return false
+}
 
 type kind uint8
 
