@@ -191,7 +191,7 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 
 // apart reports whether the user set a stretch of his words apart as a name.
 func (l *Ledger) apart(at Quote, q *Query) bool {
-	i := slices.IndexFunc(l.turns, func(t turn) bool { return t.Evidence == at.Evidence })
+	i := l.turnAt(at.Evidence)
 	if i < 0 {
 		return false
 	}
@@ -310,7 +310,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	}
 	id := m.collection == a.q.Collection // and so the very one
 	mine, complete, ours := false, false, a.ours && (id || m.calls)
-	look := func(at uint32) bool {
+	s.around(i, func(at uint32) bool {
 		g := s.at(at)
 		if a.visits--; a.visits < 0 || g.evidence != f.evidence {
 			return false
@@ -328,11 +328,7 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 			}
 		}
 		return true
-	}
-	for at := i; at < s.n && look(at); at++ {
-	}
-	for at := i; at > 0 && look(at-1); at-- {
-	}
+	})
 	least := writ.External
 	if a.guaranteed {
 		least = writ.System

@@ -148,22 +148,27 @@ func (s *store) names(f *fact, collection string, rec uint32) bool {
 // inside calls look with the facts of one result in a container around one of them,
 // until it returns true; all is false where there were too many to look at.
 func (s *store) inside(i, in uint32, visits *int, look func(at uint32) bool) (found, all bool) {
-	is := func(at uint32) bool {
+	s.around(i, func(at uint32) bool {
+		if found {
+			return false
+		}
 		f := s.at(at)
-		*visits--
-		return *visits >= 0 && f.evidence == s.at(i).evidence && s.within(f.node, in)
-	}
-	for at := i; at < s.n && is(at); at++ {
-		if look(at) {
-			return true, true
+		if *visits--; *visits < 0 || f.evidence != s.at(i).evidence || !s.within(f.node, in) {
+			return false
 		}
+		found = look(at)
+		return !found
+	})
+	return found, found || *visits >= 0
+}
+
+// around calls look with a fact and those behind it until it returns false, and then with those
+// before it, the nearest first.
+func (s *store) around(i uint32, look func(at uint32) bool) {
+	for at := i; at < s.n && look(at); at++ {
 	}
-	for at := i; at > 0 && is(at-1); at-- {
-		if look(at - 1) {
-			return true, true
-		}
+	for at := i; at > 0 && look(at-1); at-- {
 	}
-	return false, *visits >= 0
 }
 
 // named returns where a value stands that is worth enough to vouch, at a source that
@@ -171,8 +176,7 @@ func (s *store) inside(i, in uint32, visits *int, look func(at uint32) bool) (fo
 func (l *Ledger) named(q Query) []uint32 {
 	return slices.DeleteFunc(l.candidates(q), func(i uint32) bool {
 		f := l.store.at(i)
-		m := &l.store.metas[f.meta]
-		return !l.worth(&q, f) || !l.accepts(&q, f, m)
+		return !l.worth(&q, f) || !l.accepts(&q, f)
 	})
 }
 
@@ -196,8 +200,7 @@ func (l *Ledger) newly(q Query, is func(*fact) bool) (Fact, bool) {
 		return Fact{}, false
 	}
 	f := l.store.at(all[0])
-	m := &l.store.metas[f.meta]
-	if !m.creates || !is(f) || len(l.inside[all[0]]) > 0 || !l.accepts(&q, f, m) {
+	if !l.store.metas[f.meta].creates || !is(f) || len(l.inside[all[0]]) > 0 || !l.accepts(&q, f) {
 		return Fact{}, false
 	}
 	return l.store.fact(all[0]), true
@@ -209,8 +212,7 @@ func (l *Ledger) Inside(q Query, server string, standing func(pointer string) st
 	for _, i := range l.candidates(q) {
 		in := l.inside[i]
 		f := l.store.at(i)
-		m := &l.store.metas[f.meta]
-		if len(in) == 0 || m.server != server || !l.accepts(&q, f, m) {
+		if len(in) == 0 || l.store.metas[f.meta].server != server || !l.accepts(&q, f) {
 			continue
 		}
 		if !slices.ContainsFunc(in, func(at string) bool {

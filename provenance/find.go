@@ -158,8 +158,7 @@ func (l *Ledger) Find(q Query) Answer {
 	a.OneTime = a.Vouched[0].OneTime
 	a.Label = a.Vouched[0].Label
 	a.Open = !slices.ContainsFunc(found, func(i uint32) bool {
-		f := l.store.at(i)
-		return l.chosen(&q, f, &l.store.metas[f.meta])
+		return l.chosen(&q, l.store.at(i))
 	})
 	a.Contested = l.contested(all, found)
 	return a
@@ -212,19 +211,16 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 		}
 		return nil, writ.ProvenanceLabel
 	}
-	narrow := func(pass func(f *fact, m *meta) bool) bool {
-		keep = slices.DeleteFunc(keep, func(i uint32) bool {
-			f := l.store.at(i)
-			return !pass(f, &l.store.metas[f.meta])
-		})
+	narrow := func(pass func(*Query, *fact) bool) bool {
+		keep = slices.DeleteFunc(keep, func(i uint32) bool { return !pass(q, l.store.at(i)) })
 		return len(keep) == 0
 	}
-	if narrow(func(f *fact, m *meta) bool { return l.accepts(q, f, m) }) {
+	if narrow(l.accepts) {
 		return nil, writ.ProvenanceSource
 	}
 	if len(issued) > 0 {
-		if narrow(func(_ *fact, m *meta) bool {
-			return q.HasAt || q.Collection != "" && q.Collection == m.collection
+		if narrow(func(q *Query, f *fact) bool {
+			return q.HasAt || q.Collection != "" && q.Collection == l.store.metas[f.meta].collection
 		}) {
 			return nil, writ.ProvenanceSource
 		}
@@ -232,10 +228,10 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 			return nil, writ.ProvenanceOneShot
 		}
 	}
-	if isSmall && (q.Authority && empty(q.Value) || narrow(func(_ *fact, m *meta) bool { return q.KnowsSmall(m.collection, m.typ) })) {
+	if isSmall && (q.Authority && empty(q.Value) || narrow(l.knowsSmall)) {
 		return nil, writ.ProvenanceSmall
 	}
-	if q.Target && narrow(func(f *fact, m *meta) bool { return l.chosen(q, f, m) }) {
+	if q.Target && narrow(l.chosen) {
 		return nil, writ.ProvenanceOpenTarget
 	}
 	return keep, ""
@@ -270,7 +266,8 @@ func (l *Ledger) lifted(q *Query, f *fact) bool {
 func (f *fact) allowed() bool { return f.flags&invented != 0 && f.label == writ.External }
 
 // accepts is the question of source: does `from` name this origin?
-func (l *Ledger) accepts(q *Query, f *fact, m *meta) bool {
+func (l *Ledger) accepts(q *Query, f *fact) bool {
+	m := &l.store.metas[f.meta]
 	if q.Server != "" && q.Server != m.server || q.Tool != "" && q.Tool != m.tool {
 		return false
 	}
@@ -294,6 +291,11 @@ func (l *Ledger) standsAt(at Pattern, f *fact) bool {
 	return at.Match(outer[1:]) || hasInner && (at.Match(inner) || at.Match(append(outer[1:], inner...)))
 }
 
+func (l *Ledger) knowsSmall(q *Query, f *fact) bool {
+	m := &l.store.metas[f.meta]
+	return q.KnowsSmall(m.collection, m.typ)
+}
+
 // KnowsSmall is R8's demand on an origin of a small value: the collection, or that the
 // argument names the output and says of what type it is, and the output says no other.
 func (q *Query) KnowsSmall(collection string, t Type) bool {
@@ -306,8 +308,8 @@ func (q *Query) KnowsSmall(collection string, t Type) bool {
 }
 
 // chosen is R28: was the referent chosen by the operator's or the user's side?
-func (l *Ledger) chosen(q *Query, f *fact, m *meta) bool {
-	if m.collection != "" && (f.flags&opened == 0 || q.Party && f.allowed()) && q.Closed != nil && q.Closed(m.collection) {
+func (l *Ledger) chosen(q *Query, f *fact) bool {
+	if m := &l.store.metas[f.meta]; m.collection != "" && (f.flags&opened == 0 || q.Party && f.allowed()) && q.Closed != nil && q.Closed(m.collection) {
 		return true
 	}
 	if f.owner == 0 {
@@ -338,9 +340,10 @@ func (l *Ledger) Unread(q Query) bool {
 	is := false
 	for _, i := range all {
 		f := l.store.at(i)
-		if m := &l.store.metas[f.meta]; i < l.acted || m.collection != q.Collection || f.flags&late != 0 && f.flags&unread != 0 {
+		if i < l.acted || l.store.metas[f.meta].collection != q.Collection || f.flags&late != 0 && f.flags&unread != 0 {
 			continue
-		} else if is = f.label >= writ.System && f.flags&unread != 0 && l.chosen(&q, f, m); !is {
+		}
+		if is = f.label >= writ.System && f.flags&unread != 0 && l.chosen(&q, f); !is {
 			return false
 		}
 	}
@@ -456,27 +459,11 @@ func (l *Ledger) FindJoin(q Query) Join {
 	if !ok {
 		return none
 	}
-	vouched := func(k key, base bool) []uint32 {
-		var one [1]uint32
-		var found []uint32
-		for _, i := range l.store.under(k, &one) {
-			f := l.store.at(i)
-			m := &l.store.metas[f.meta]
-			if f.label < writ.System && (!q.Cleared || f.flags&placed == 0 || f.flags&stranger != 0) || !m.named || !base && m.typ != Path || m.lifetime > 0 {
-				continue
-			}
-			if q.Server != "" && q.Server != m.server || q.Tool != "" && q.Tool != m.tool ||
-				q.HasAt && !l.standsAt(q.At, f) ||
-				q.Collection != "" && m.collection != "" && q.Collection != m.collection ||
-				q.Target && !l.chosen(&q, f, m) {
-				continue
-			}
-			found = append(found, i)
-		}
-		return found
-	}
-	dirs := vouched(l.digest(string(Path), dir), false)
-	names := vouched(l.digest(baseDomain, name), true)
+	var one, two [1]uint32
+	dirs := slices.DeleteFunc(slices.Clone(l.store.under(l.digest(string(Path), dir), &one)), func(i uint32) bool {
+		return l.store.metas[l.store.at(i).meta].typ != Path || !l.joins(&q, l.store.at(i))
+	})
+	names := slices.DeleteFunc(slices.Clone(l.store.under(l.digest(baseDomain, name), &two)), func(i uint32) bool { return !l.joins(&q, l.store.at(i)) })
 	if len(dirs) == 0 || len(names) == 0 {
 		return none
 	}
@@ -485,6 +472,18 @@ func (l *Ledger) FindJoin(q Query) Join {
 		j.Name[i].Derived = j.Name[i].Type == Path
 	}
 	return j
+}
+
+// joins reports whether a fact may be a part of a joined path.
+func (l *Ledger) joins(q *Query, f *fact) bool {
+	m := &l.store.metas[f.meta]
+	switch {
+	case f.label < writ.System && (!q.Cleared || f.flags&placed == 0 || f.flags&stranger != 0), !m.named, m.lifetime > 0,
+		q.Server != "" && q.Server != m.server, q.Tool != "" && q.Tool != m.tool, q.HasAt && !l.standsAt(q.At, f),
+		q.Collection != "" && m.collection != "" && q.Collection != m.collection:
+		return false
+	}
+	return !q.Target || l.chosen(q, f)
 }
 
 // Worth returns what the ledger holds of a value that stood at a pointer of one

@@ -417,9 +417,12 @@ func welcomed(words []string) int {
 	return 0
 }
 
+// negates reports whether a word denies, doubts or reports what its clause says.
+func negates(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") }
+
 // denies reports whether a clause denies, doubts or reports.
 func denies(clause string) bool {
-	return slices.ContainsFunc(wordsOf(clause), func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") })
+	return slices.ContainsFunc(wordsOf(clause), negates)
 }
 
 // asks reports whether the words of a clause ask, in any of them or by the first.
@@ -439,13 +442,13 @@ func asks(words []string, r request) bool {
 // describes reports whether a clause that denies says no more than what a thing is not, as
 // "the fuel level is not satisfactory" does: of what is asked for next it denies nothing.
 func describes(words []string) bool {
-	at := slices.IndexFunc(words, func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") })
+	at := slices.IndexFunc(words, negates)
 	is := func(w string) bool { return w == "is" || w == "are" }
 	if at < 1 || at == len(words)-1 || at == 1 && (words[0] == "it" || words[0] == "that" || words[0] == "this") || at == 2 && words[at] == "not" && (words[0] == "it" || words[0] == "that" || words[0] == "this") || words[at] == "not" && !is(words[at-1]) || words[at] != "not" && words[at] != "isn't" && words[at] != "aren't" {
 		return false
 	}
 	rest := words[at+1:]
-	return len(rest) <= 4 && !slices.ContainsFunc(rest, func(w string) bool { return telling[w] || denying[w] || strings.HasSuffix(w, "n't") })
+	return len(rest) <= 4 && !slices.ContainsFunc(rest, func(w string) bool { return telling[w] || negates(w) })
 }
 
 // putsOff reports whether a clause names what has to happen first.

@@ -408,7 +408,7 @@ func behindLead(words, nouns []string) []string {
 
 // otherwise reports whether a word of an order says that it is of something else, or is none.
 func otherwise(w string) bool {
-	return denying[w] || strings.HasSuffix(w, "n't") || excluding[w] || conditions[w] || asking[w] || wondering[w] || reporting[w] || joining[w]
+	return negates(w) || excluding[w] || conditions[w] || asking[w] || wondering[w] || reporting[w] || joining[w]
 }
 
 var (
@@ -453,7 +453,7 @@ var (
 // such an order, meant or not, and no act came between it and the latest turn: what is said
 // behind an act is of another matter.
 func (l *Ledger) Ordered(at Quote, orders, nouns []string) bool {
-	i := slices.IndexFunc(l.turns, func(t turn) bool { return t.Evidence == at.Evidence })
+	i := l.turnAt(at.Evidence)
 	return i >= 0 && l.ordersStand(i, orders) && l.orderedAt(i, span{at.Start, at.End}, &Query{Orders: orders, Words: nouns})
 }
 

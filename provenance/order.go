@@ -55,7 +55,7 @@ func Orders(text string, start, end int) bool {
 	if i := strings.IndexFunc(line, isBreak); i >= 0 {
 		clause = line[:i]
 	}
-	if words := wordsOf(clause); len(words) > 0 && !goesOn[words[0]] || slices.ContainsFunc(words[:min(2, len(words))], func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") }) {
+	if words := wordsOf(clause); len(words) > 0 && !goesOn[words[0]] || slices.ContainsFunc(words[:min(2, len(words))], negates) {
 		return false // "run x is what it says", "start x hangs", "führe x nicht aus"
 	}
 	if slices.ContainsFunc(wordsOf(sentence), func(w string) bool { return putOff[w] }) {
@@ -78,7 +78,7 @@ func headed(text string) bool {
 	for l := range strings.Lines(above) {
 		l = strings.TrimSpace(l)
 		if strings.HasSuffix(l, ":") && !lead || strings.Contains(l, "?") ||
-			slices.ContainsFunc(wordsOf(l), func(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") }) {
+			slices.ContainsFunc(wordsOf(l), negates) {
 			return true
 		}
 	}

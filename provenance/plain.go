@@ -258,10 +258,10 @@ func resolves(s string, in argument) bool {
 // fileEnds are ends of files' names that are no top-level domains, domainEnds such that
 // are.
 var (
-	fileEnds = ends(`avi bak bat bin bmp bz2 c cfg conf cpp cs css csv db diff doc docx dll eml env exe gif go gql gradle graphql gz h hpp hs htm html
+	fileEnds = wordSet(`avi bak bat bin bmp bz2 c cfg conf cpp cs css csv db diff doc docx dll eml env exe gif go gql gradle graphql gz h hpp hs htm html
 		ico ics ini ipynb iso jar jpeg jpg js json jsonl jsx kt less lock log lua mjs mkv mp3 mp4 odt parquet patch pdf php png ppt pptx proto
 		rar rb rst scala scss sql sqlite sum svelte svg swift tar tex text tgz toml ts tsv tsx txt vue wav webm webp xls xlsx xml xz yaml yml`)
-	domainEnds = ends(`ai app br cc cl in java md mk ml mm mov pl pm pro ps pub py rs sh so sv tf zip`)
+	domainEnds = wordSet(`ai app br cc cl in java md mk ml mm mov pl pm pro ps pub py rs sh so sv tf zip`)
 )
 
 // BareHost returns the host of a link to the page that a host shows first: https, and nothing
@@ -279,12 +279,4 @@ func bareHost(v strictjson.Value) (host, last string, ok bool) {
 	name, _, why := Canonical(Host, strictjson.StringOf(rest))
 	last = name[strings.LastIndexByte(name, '.')+1:]
 	return rest, last, ok && why == "" && strings.Contains(name, ".") && !strings.ContainsAny(rest, "/?#@:\\") && strings.ContainsFunc(last, unicode.IsLetter) && !fileEnds[last]
-}
-
-func ends(words string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		out[w] = true
-	}
-	return out
 }

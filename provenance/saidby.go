@@ -51,12 +51,9 @@ func (n *Names) SaidBy(q Query) (said, by Fact, at Quote, ok bool) {
 func (n *Names) only(origin, rec uint32, t Type, mark uint32) (held uint32, alone bool) {
 	s := &n.l.store
 	alone = true
-	look := func(i uint32) bool {
+	s.around(origin, func(i uint32) bool {
 		g := s.at(i)
-		if n.visits--; n.visits < 0 || g.evidence != s.at(origin).evidence {
-			return false
-		}
-		if !s.within(g.node, rec) {
+		if n.visits--; n.visits < 0 || g.evidence != s.at(origin).evidence || !s.within(g.node, rec) {
 			return false
 		}
 		if m := &s.metas[g.meta]; m.typ == t && i != origin {
@@ -66,10 +63,6 @@ func (n *Names) only(origin, rec uint32, t Type, mark uint32) (held uint32, alon
 			}
 		}
 		return true
-	}
-	for i := origin; i < s.n && look(i); i++ {
-	}
-	for i := origin; i > 0 && look(i-1); i-- {
-	}
+	})
 	return held, alone && n.visits >= 0
 }

@@ -201,7 +201,7 @@ func (n *Names) OfNamed(q Query, phrases []string) (as Named, ok bool) {
 				if n.visits--; n.visits < 0 {
 					return as, false
 				}
-				if g.evidence == f.evidence && s.within(g.node, rec) && l.accepts(&q, g, &s.metas[g.meta]) {
+				if g.evidence == f.evidence && s.within(g.node, rec) && l.accepts(&q, g) {
 					if held = true; g.label >= writ.External && f.label >= writ.External && !has {
 						as, has = Named{Value: s.fact(c), Name: s.fact(i), Phrase: phrase, At: name.at}, true
 					}

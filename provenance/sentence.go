@@ -1,7 +1,6 @@
 package provenance
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -187,7 +186,7 @@ func withoutQuoted(rest string) string {
 			return
 		}
 		words := wordsOf(rest[start:end])
-		if len(words) == 0 || conditions[words[0]] || takingBack[words[0]] || denying[words[0]] || slices.ContainsFunc(words[:1], func(w string) bool { return leading[w] || strings.HasSuffix(w, "n't") }) {
+		if len(words) == 0 || conditions[words[0]] || takingBack[words[0]] || negates(words[0]) || leading[words[0]] {
 			return
 		}
 		for i := start; i < end; i++ {

@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -138,41 +139,48 @@ var ibanStart = text.Pattern(`^[A-Za-z]{2}[0-9]{2}`)
 // stop that ends the sentence.
 func (r *reading) find(q *Query, text, typed string, words []string, named, small, ordered bool) (s span, found, bare bool) {
 	looks := 0
-	try := func(at span) bool {
+	counts := func(at span) bool {
 		if looks++; ordered && (looks > mostSaid || !Orders(r.text, at.start, at.end)) || q.isOrdered != nil && (looks > mostSaid || !q.isOrdered(at)) {
 			return false
 		}
 		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) || slices.ContainsFunc(q.longer, func(name string) bool { return r.within(at, name) }) {
 			return false
 		}
-		if r.hash[at.start] || small || !wordAt(r.text, at.start) {
-			if !r.called(at.start, words) {
-				bare = bare || small && !r.hash[at.start]
-				return false
-			}
-		}
-		if named && !r.apart(at, words) && !(q.Proper && r.properName(at)) {
+		if (r.hash[at.start] || small || !wordAt(r.text, at.start)) && !r.called(at.start, words) {
+			bare = bare || small && !r.hash[at.start]
 			return false
 		}
-		s, found = at, true
-		return true
+		return !named || r.apart(at, words) || q.Proper && r.properName(at)
 	}
-	if text != "" {
-		for _, i := range r.starts[text[:min(len(text), headLength)]] {
-			if e := i + len(text); strings.HasPrefix(r.text[i:], text) && r.end[e] && try(span{i, e}) {
-				return s, true, false
-			}
-		}
-	}
-	if typed != "" {
-		for _, at := range r.typed[typed] {
-			if try(at) {
-				return s, true, false
-			}
+	for at := range r.holding(text, typed) {
+		if counts(at) {
+			return at, true, false
 		}
 	}
 	return s, false, bare
 }
+
+// holding yields where a value stands: its bytes between two ends of tokens, then the tokens of
+// its typed form.
+func (r *reading) holding(text, typed string) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		if text != "" {
+			for _, i := range r.starts[head(text)] {
+				if e := i + len(text); strings.HasPrefix(r.text[i:], text) && r.end[e] && !yield(span{i, e}) {
+					return
+				}
+			}
+		}
+		for _, at := range r.typed[typed] { // none of no form
+			if !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// head is what the start of a token is filed under.
+func head(text string) string { return text[:min(len(text), headLength)] }
 
 // within reports whether a stretch is a part of a longer name that stands there.
 func (r *reading) within(at span, name string) bool {

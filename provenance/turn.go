@@ -162,7 +162,7 @@ func (l *Ledger) TypedAbove(v strictjson.Value) (Quote, bool) {
 	name += "/"
 	for i := range l.holdingTurns(name, "") {
 		own := &l.turns[i].own
-		for _, at := range own.starts[name[:min(len(name), headLength)]] {
+		for _, at := range own.starts[head(name)] {
 			if !strings.HasPrefix(own.text[at:], name) || !wordAt(own.text, at) {
 				continue
 			}
@@ -183,6 +183,8 @@ type Quote struct {
 	Evidence   uint32
 	Start, End int
 }
+
+func (t *turn) quote(at span) Quote { return Quote{t.Evidence, at.start, at.end} }
 
 // audience are words that name nobody in particular. They never name a target
 // or a selector.
@@ -208,45 +210,21 @@ var audience = map[string]bool{
 // not the user's own) or small_space.
 func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 	at, reason := l.typedAs(q)
-	if text, _ := q.Value.Text(); reason != "" && q.Tag && hashtag().MatchString(text) {
+	if reason == "" {
+		return at, ""
+	}
+	if text, _ := q.Value.Text(); q.Tag && hashtag().MatchString(text) {
 		q.Value, q.Named = strictjson.StringOf(text[1:]), true
 		if tag, why := l.typedAs(q); why == "" {
 			return tag, ""
 		}
 	}
-	if text, _ := q.Value.Text(); reason != "" && q.Account && (q.Type == Untyped || q.Type == Name || q.Type == ID) && !SmallSpace(q.Type, q.Value) && handle().MatchString(text) {
-		as := q
-		if name, at := strings.CutPrefix(text, "@"); at {
-			as.Value, as.Named = strictjson.StringOf(name), true
-		} else {
-			as.Value = strictjson.StringOf("@" + text)
-		}
+	for _, as := range l.others(q) {
 		if said, why := l.typedAs(as); why == "" {
 			return said, ""
 		}
 	}
-	if reason != "" && q.Small {
-		if small, is := inSmall(q.Value); is {
-			as := q
-			as.Value = small
-			if said, why := l.typedAs(as); why == "" && len(l.candidates(as)) == 0 {
-				return said, ""
-			}
-		}
-	}
-	if reason != "" && q.Type == URL {
-		if host, is := BareHost(q.Value); is {
-			as := q
-			as.Value, as.Type = host, Host
-			if said, why := l.typedAs(as); why == "" {
-				return said, ""
-			}
-		}
-	}
 	for _, name := range q.Called {
-		if reason == "" {
-			break
-		}
 		q.Value, q.longer = strictjson.StringOf(name.Text), name.Longer
 		if q.Type != Name {
 			q.Type = Untyped
@@ -259,6 +237,34 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 		}
 	}
 	return at, reason
+}
+
+// others are what a value is typed as too: an account with or without its @, a name in small
+// letters, the host of a link.
+func (l *Ledger) others(q Query) (out []Query) {
+	as := func(v strictjson.Value) Query {
+		other := q
+		other.Value = v
+		return other
+	}
+	if text, _ := q.Value.Text(); q.Account && (q.Type == Untyped || q.Type == Name || q.Type == ID) && !SmallSpace(q.Type, q.Value) && handle().MatchString(text) {
+		if name, at := strings.CutPrefix(text, "@"); at {
+			out = append(out, as(strictjson.StringOf(name)))
+			out[0].Named = true
+		} else {
+			out = append(out, as(strictjson.StringOf("@"+text)))
+		}
+	}
+	if small, is := inSmall(q.Value); q.Small && is && len(l.candidates(as(small))) == 0 {
+		out = append(out, as(small))
+	}
+	if q.Type == URL {
+		if host, is := BareHost(q.Value); is {
+			q.Type = Host
+			out = append(out, as(host))
+		}
+	}
+	return out
 }
 
 // inSmall is a name in small letters: words of letters, each with a capital at its beginning
@@ -295,7 +301,7 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 		s, found, bare := t.own.find(&q, v, typed, words, named, isSmall, q.Ordered)
 		switch {
 		case found:
-			return Quote{t.Evidence, s.start, s.end}, ""
+			return t.quote(s), ""
 		case bare:
 			reason = writ.ProvenanceSmall
 		case reason == writ.ProvenanceUnseen:
@@ -310,7 +316,7 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 			break // who only agrees orders nothing new
 		}
 		if s, found, _ := t.own.find(&q, v, typed, words, named, isSmall, q.Ordered); found {
-			return Quote{t.Evidence, s.start, s.end}, ""
+			return t.quote(s), ""
 		}
 	}
 	return Quote{}, reason
@@ -332,36 +338,22 @@ func (q *Query) words() []string {
 // the "FL" that is a state would be a city too.
 func (l *Ledger) TypedBeside(q Query, beside Quote, taken []Quote) (Quote, bool) {
 	v, typed, ok := spoken(q)
-	if !ok {
+	i := l.turnAt(beside.Evidence)
+	if !ok || i < 0 {
 		return Quote{}, false
 	}
-	for i := range l.turns {
-		t := &l.turns[i]
-		if t.Evidence != beside.Evidence {
-			continue
-		}
-		from, to := max(0, beside.Start-besideBytes), min(len(t.own.text), beside.End+besideBytes)
-		if n := strings.LastIndexAny(t.own.text[from:beside.Start], setsApart); n >= 0 {
-			from += n + 1
-		}
-		if n := strings.IndexAny(t.own.text[beside.End:to], setsApart); n >= 0 {
-			to = beside.End + n
-		}
-		within := func(s span) bool {
-			return wordAt(t.own.text, s.start) && s.start >= from && s.end <= to && !(q.Authority && t.own.closes(s)) && (s.end <= beside.Start || s.start >= beside.End) &&
-				!slices.ContainsFunc(taken, func(o Quote) bool { return o.Evidence == t.Evidence && o.Start < s.end && s.start < o.End })
-		}
-		if v != "" {
-			for _, at := range t.own.starts[v[:min(len(v), headLength)]] {
-				if s := (span{at, at + len(v)}); strings.HasPrefix(t.own.text[at:], v) && t.own.end[s.end] && within(s) {
-					return Quote{t.Evidence, s.start, s.end}, true
-				}
-			}
-		}
-		for _, s := range t.own.typed[typed] {
-			if typed != "" && within(s) {
-				return Quote{t.Evidence, s.start, s.end}, true
-			}
+	t := &l.turns[i]
+	from, to := max(0, beside.Start-besideBytes), min(len(t.own.text), beside.End+besideBytes)
+	if n := strings.LastIndexAny(t.own.text[from:beside.Start], setsApart); n >= 0 {
+		from += n + 1
+	}
+	if n := strings.IndexAny(t.own.text[beside.End:to], setsApart); n >= 0 {
+		to = beside.End + n
+	}
+	for s := range t.own.holding(v, typed) {
+		if wordAt(t.own.text, s.start) && s.start >= from && s.end <= to && !(q.Authority && t.own.closes(s)) && (s.end <= beside.Start || s.start >= beside.End) &&
+			!slices.ContainsFunc(taken, func(o Quote) bool { return o.Evidence == t.Evidence && o.Start < s.end && s.start < o.End }) {
+			return t.quote(s), true
 		}
 	}
 	return Quote{}, false
@@ -380,23 +372,23 @@ func (l *Ledger) holdingTurns(text, typed string) iter.Seq[int] {
 		if len(text) >= longHead {
 			a = l.begun["\x01"+text[:longHead]]
 		} else if text != "" {
-			a = l.begun["\x00"+text[:min(len(text), headLength)]]
+			a = l.begun["\x00"+head(text)]
 		}
 		if typed != "" {
 			b = l.begun[typed]
 		}
+		last := func(of []int) int {
+			if len(of) == 0 {
+				return -1
+			}
+			return of[len(of)-1]
+		}
 		for len(a)+len(b) > 0 {
-			at := -1
-			if len(a) > 0 {
-				at = a[len(a)-1]
-			}
-			if len(b) > 0 {
-				at = max(at, b[len(b)-1])
-			}
-			if len(a) > 0 && a[len(a)-1] == at {
+			at := max(last(a), last(b))
+			if last(a) == at {
 				a = a[:len(a)-1]
 			}
-			if len(b) > 0 && b[len(b)-1] == at {
+			if last(b) == at {
 				b = b[:len(b)-1]
 			}
 			if !yield(at) {

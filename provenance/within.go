@@ -37,14 +37,13 @@ func (l *Ledger) TypedWithin(q Query) (name, dir Quote, ok bool) {
 	}
 	for i := range l.holdingTurns(text, "") {
 		r := &l.turns[i].own
-		for _, at := range r.starts[text[:min(len(text), headLength)]] {
-			s := span{at, at + len(text)}
-			if !strings.HasPrefix(r.text[at:], text) || !r.end[s.end] || !wordAt(r.text, at) || r.closes(s) || r.cuts(s) || r.partial(s, q.words()) {
+		for s := range r.holding(text, "") {
+			if !wordAt(r.text, s.start) || r.closes(s) || r.cuts(s) || r.partial(s, q.words()) {
 				continue
 			}
 			for _, d := range r.typed[typed] {
 				if d.start > s.end && !r.closes(d) && !r.cuts(d) && !r.partial(d, q.words()) && Within(r.text[:s.start], r.text[s.end:d.start], r.text[d.end:]) {
-					return Quote{l.turns[i].Evidence, s.start, s.end}, Quote{l.turns[i].Evidence, d.start, d.end}, true
+					return l.turns[i].quote(s), l.turns[i].quote(d), true
 				}
 			}
 		}
