@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -23,35 +24,11 @@ type call struct {
 }
 
 func callOf(args []Arg) call {
-	c := call{lowest: writ.Operator, decides: writ.Operator, own: make(map[string]writ.Label, len(args))}
+	c := call{lowest: writ.Operator, decides: writ.Operator, own: make(map[string]writ.Label, len(args)),
+		narrow: map[string]writ.Label{}, fresh: map[string]bool{}, system: map[string]bool{}}
 	for i := range args {
 		a := &args[i]
-		if texts, n := readings(a.Type, a.Value); !a.Narrow {
-			for _, t := range texts[:n] {
-				if old, ok := c.own[t]; !ok || a.Label < old {
-					c.own[t] = a.Label
-				}
-				if a.Label == writ.System {
-					if c.system == nil {
-						c.system = map[string]bool{}
-					}
-					c.system[t] = true
-				}
-				if utf8.RuneCountInString(t) < part {
-					continue
-				}
-				if a.Label == writ.Model {
-					c.said.hold(t)
-				}
-				if a.Label < writ.System {
-					c.low.add(t)
-				}
-			}
-		}
 		if p, _, why := Canonical(Path, a.Value); a.Fresh && why == "" {
-			if c.fresh == nil {
-				c.fresh = map[string]bool{}
-			}
 			c.fresh[p] = true
 		}
 		c.asked = c.asked || !a.Fixed && !empty(a.Value)
@@ -59,23 +36,46 @@ func callOf(args []Arg) call {
 			c.decides = min(c.decides, a.Label)
 		}
 		if !a.Narrow {
-			c.lowest = min(c.lowest, a.Label)
-			c.pointed = c.pointed || a.Label < writ.System && !a.Vague
+			c.add(a)
 			continue
 		}
-		if c.narrow == nil {
-			c.narrow = map[string]writ.Label{}
-		}
 		for _, e := range spellings(a.Type, a.Value) {
-			if old, ok := c.narrow[e]; !ok || a.Label < old {
-				c.narrow[e] = a.Label
-			}
+			atMost(c.narrow, e, a.Label)
 		}
 	}
 	if len(c.said.tail) >= 4096 {
 		c.said.seal() // once, however many they are
 	}
 	return c
+}
+
+// add takes in an argument that lowers everything.
+func (c *call) add(a *Arg) {
+	c.lowest = min(c.lowest, a.Label)
+	c.pointed = c.pointed || a.Label < writ.System && !a.Vague
+	texts, n := readings(a.Type, a.Value)
+	for _, t := range texts[:n] {
+		atMost(c.own, t, a.Label)
+		if a.Label == writ.System {
+			c.system[t] = true
+		}
+		if utf8.RuneCountInString(t) < part {
+			continue
+		}
+		if a.Label == writ.Model {
+			c.said.hold(t)
+		}
+		if a.Label < writ.System {
+			c.low.add(t)
+		}
+	}
+}
+
+// atMost has a key hold a label, or the lower one that it has.
+func atMost[K comparable](labels map[K]writ.Label, k K, label writ.Label) {
+	if old, ok := labels[k]; !ok || label < old {
+		labels[k] = label
+	}
 }
 
 // spellings returns how a narrow value may come back: as the same literal, and as
@@ -121,10 +121,5 @@ func (c *call) saidIn(leaf *Leaf) bool {
 		return false
 	}
 	texts, n := readings(leaf.Type, leaf.Value)
-	for _, t := range texts[:n] {
-		if utf8.RuneCountInString(t) >= part && c.said.contain(t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts[:n], func(t string) bool { return utf8.RuneCountInString(t) >= part && c.said.contain(t) })
 }

@@ -289,17 +289,7 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 	}
 	for i := range leaves {
 		f := &leaves[i]
-		n += 36 + 80
-		switch f.Type {
-		case Path, Name:
-			n += 80
-		case Decimal:
-			n += 120 // and what it rounds to
-		}
-		n += 40 * int64(min(maxLinks, bytes.Count(f.Value.Raw(), []byte("."))))
-		for _, in := range f.in {
-			n += int64(len(in)) + insideCost
-		}
+		n += f.cost()
 		for at := f.at; at != nil && !steps[at]; at = at.parent {
 			if at != f.at || f.Key || at.member { // a container, shared by what follows
 				steps[at] = true
@@ -310,9 +300,24 @@ func (l *Ledger) estimate(leaves []Leaf) int64 {
 		if f.owner != "" {
 			name(f.owner)
 		}
-		if f.Rule != nil && f.Rule.LookedUp != "" {
-			n += longestName + lookupCost + 8
-		}
+	}
+	return n
+}
+
+// cost is what a leaf adds at most, without its place and the names in it.
+func (f *Leaf) cost() int64 {
+	n := 36 + 80 + 40*int64(min(maxLinks, bytes.Count(f.Value.Raw(), []byte("."))))
+	switch f.Type {
+	case Path, Name:
+		n += 80
+	case Decimal:
+		n += 120 // and what it rounds to
+	}
+	for _, in := range f.in {
+		n += int64(len(in)) + insideCost
+	}
+	if f.Rule != nil && f.Rule.LookedUp != "" {
+		n += longestName + lookupCost + 8
 	}
 	return n
 }
@@ -342,11 +347,9 @@ func (l *Ledger) member(leaf *Leaf, but flags) bool {
 }
 
 // judge gives a leaf its label: its rule's, lowered by R5 for the result of an
-// act and by R4 for a read's. A handle an act answers is no handle but an echo
-// where an act said it.
+// act and by R4 for a read's.
 func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, at *sight) judged {
-	j := judged{label: writ.External}
-	place := func() writ.Label { return lowest(at.unlifted, leaf) }
+	j := judging{judged{label: writ.External}, l, o, c, leaf, at}
 	if leaf.Rule != nil {
 		j.label = leaf.Rule.Label
 	} else if leaf.beside {
@@ -355,77 +358,118 @@ func (l *Ledger) judge(o *Observation, c *call, leaf *Leaf, at *sight) judged {
 	if leaf.Rule == nil || leaf.Rule.Label <= writ.External {
 		j.flags |= stranger
 	}
-	known := func() bool {
-		if leaf.Rule != nil && leaf.Rule.Collection != "" {
-			return l.member(leaf, 0)
-		}
-		return l.known(leaf)
-	}
-	most, echo := l.reflection(leaf, known)
+	most, echo := l.reflection(leaf, j.known)
 	if echo || c.saidIn(leaf) {
 		j.flags |= echoed
 	}
 	j.flags |= l.standing(o, c, leaf)
-	if leaf.Rule != nil && leaf.Rule.Authoritative && !o.Act {
-		return j
-	}
-	if o.Act {
-		if leaf.Rule != nil && leaf.Rule.Collection != "" {
-			most = min(c.decides, l.taints.inside(leaf, known), l.repeats(c, leaf))
-			if !leaf.Rule.Creates { // it may be what another act put there (R38)
-				most = min(most, place())
-			} else if p, _, why := Canonical(Path, leaf.Value); leaf.Type == Path && why == "" && c.fresh[p] || leaf.made && most < writ.System {
-				j.flags |= invented
-			} else if len(leaf.in) > 0 { // there alone, whoever named it
-				most = writ.Model
-			}
-		} else {
-			// What an act answers besides a handle may repeat what it was given.
-			if min(most, c.lowest, place()) < writ.External {
-				j.flags |= reflected
-			}
-			most = writ.External
+	switch {
+	case o.Act && leaf.inCollection():
+		most = j.handle()
+	case o.Act:
+		// What an act answers besides a handle may repeat what it was given.
+		if min(most, c.lowest, j.place()) < writ.External {
+			j.flags |= reflected
 		}
-	} else {
-		sent := most
-		if most = min(most, l.repeats(c, leaf)); c.pointed {
-			most = min(most, c.lowest)
-		}
-		if len(c.narrow) > 0 {
-			for _, e := range spellings(leaf.Type, leaf.Value) {
-				if n, ok := c.narrow[e]; ok {
-					most = min(most, n)
-				}
-			}
-		}
-		asked, whole := l.taints.askedFor(leaf)
-		if whole {
-			sent = min(sent, writ.External)
-		}
-		c.minting(leaf, most, sent, &j)
-		most = min(most, c.lowest)
-		if whole := leaf.Rule.WholeExternal(); most >= writ.System && (whole && !asked && j.flags&echoed == 0 || leaf.Rule != nil && leaf.Rule.Label >= writ.System) {
-			switch {
-			case lowest(at.all, leaf) < writ.System:
-				if lowest(at.firm, leaf) >= writ.System {
-					j.flags |= resting
-				}
-				if at.all[0].label(leaf) >= writ.System {
-					j.flags |= placed
-				}
-			case whole:
-				j.flags |= intact
-			}
-		}
-		most = min(most, place())
+		most = writ.External
+	case leaf.Rule != nil && leaf.Rule.Authoritative:
+		return j.judged
+	default:
+		most = j.read(most)
 	}
 	if most < j.label {
 		j.label = most
-		if !leaf.made && (!o.Act || leaf.Rule != nil && leaf.Rule.Collection != "") {
+		if !leaf.made && (!o.Act || leaf.inCollection()) {
 			j.flags |= reflected
 		}
 	}
-	return j
+	return j.judged
+}
+
+// judging is a leaf on its way to a label.
+type judging struct {
+	judged
+	l    *Ledger
+	o    *Observation
+	c    *call
+	leaf *Leaf
+	at   *sight
+}
+
+// inCollection reports whether a leaf's rule says of what it is a member.
+func (l *Leaf) inCollection() bool { return l.Rule != nil && l.Rule.Collection != "" }
+
+// place is what the places that the leaf may come from leave of it.
+func (j *judging) place() writ.Label { return lowest(j.at.unlifted, j.leaf) }
+
+// known reports whether the leaf's value is known as what it is, at system or better.
+func (j *judging) known() bool {
+	if j.leaf.inCollection() {
+		return j.l.member(j.leaf, 0)
+	}
+	return j.l.known(j.leaf)
+}
+
+// handle is the highest label for one that an act answers (R5). It is no handle but an
+// echo where an act said it.
+func (j *judging) handle() writ.Label {
+	leaf := j.leaf
+	most := min(j.c.decides, j.l.taints.inside(leaf, j.known), j.l.repeats(j.c, leaf))
+	if !leaf.Rule.Creates { // it may be what another act put there (R38)
+		return min(most, j.place())
+	}
+	if p, _, why := Canonical(Path, leaf.Value); leaf.Type == Path && why == "" && j.c.fresh[p] || leaf.made && most < writ.System {
+		j.flags |= invented
+	} else if len(leaf.in) > 0 { // there alone, whoever named it
+		return writ.Model
+	}
+	return most
+}
+
+// read is the highest label for a leaf of a read's result, which may have as much as most under
+// what calls before it sent (R4).
+func (j *judging) read(most writ.Label) writ.Label {
+	leaf, c := j.leaf, j.c
+	sent := most
+	if most = min(most, j.l.repeats(c, leaf)); c.pointed {
+		most = min(most, c.lowest)
+	}
+	if len(c.narrow) > 0 {
+		for _, e := range spellings(leaf.Type, leaf.Value) {
+			if n, ok := c.narrow[e]; ok {
+				most = min(most, n)
+			}
+		}
+	}
+	asked, whole := j.l.taints.askedFor(leaf)
+	if whole {
+		sent = min(sent, writ.External)
+	}
+	c.minting(leaf, most, sent, &j.judged)
+	most = min(most, c.lowest)
+	external := leaf.Rule.WholeExternal()
+	if most >= writ.System && (external && !asked && j.flags&echoed == 0 || leaf.Rule != nil && leaf.Rule.Label >= writ.System) {
+		j.flags |= j.at.leaves(leaf, external)
+	}
+	return min(most, j.place())
+}
+
+// leaves are the marks of a leaf that nothing but places can lower, whose rule calls it external
+// or worth more.
+func (at *sight) leaves(leaf *Leaf, external bool) (f flags) {
+	if lowest(at.all, leaf) >= writ.System {
+		if external {
+			f = intact
+		}
+		return f
+	}
+	if lowest(at.firm, leaf) >= writ.System {
+		f |= resting
+	}
+	if at.all[0].label(leaf) >= writ.System {
+		f |= placed
+	}
+	return f
 }
 
 // WholeExternal reports whether a rule calls leaves external as they stand, or as they
@@ -527,14 +571,42 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		}
 	}
 	i := s.push(f)
+	l.secrets = l.secrets || leaf.Rule != nil && leaf.Rule.Secret
 	if o.Look { // what is not filed is found by nobody who asks for a value
 		if c, _, why := Canonical(Path, leaf.Value); leaf.Type == Path && why == "" {
 			s.file(l.digest(foldDomain, text.Fold(c, text.Careless)), i)
 		}
-		l.secrets = l.secrets || leaf.Rule != nil && leaf.Rule.Secret
 		return
 	}
-	if len(leaf.in) > 0 && f.label == writ.Model { // a person's yes has a rule of its own
+	l.remember(o, leaf, j, i)
+	if typed {
+		s.file(k, i)
+		if j.written || j.flags&minted != 0 {
+			var one [1]uint32
+			l.mints(&s.metas[f.meta], i, j, s.under(k, &one))
+		}
+	}
+	said, _ := leaf.Value.Text()
+	if !leaf.Key && j.label > writ.Model && j.flags&(echoed|reflected) == 0 {
+		for _, link := range links(said) {
+			if link != said {
+				s.file(l.digest(linkDomain, link), i)
+			}
+		}
+	}
+	if name, ok := inAnyCase(said); ok && leaf.Rule != nil && !leaf.Key {
+		s.file(l.digest(casedDomain, name), i)
+	}
+	for _, k := range l.alsoUnder(leaf) {
+		s.file(k, i)
+	}
+}
+
+// remember notes of a fact what is asked by other than its value: in what it was made, by which
+// name it was looked up, and when it was issued.
+func (l *Ledger) remember(o *Observation, leaf *Leaf, j judged, i uint32) {
+	s := &l.store
+	if len(leaf.in) > 0 && j.label == writ.Model { // a person's yes has a rule of its own
 		l.inside[i] = leaf.in
 		for _, in := range leaf.in {
 			s.bytes += int64(len(in)) + insideCost
@@ -548,51 +620,33 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 		l.lookups[name] = append(l.lookups[name], i)
 		s.bytes += 8
 	}
-	if typed {
-		s.file(k, i)
-		if j.written || j.flags&minted != 0 {
-			var one [1]uint32
-			l.mints(&s.metas[f.meta], i, j, s.under(k, &one))
-		}
-	}
-	l.secrets = l.secrets || leaf.Rule != nil && leaf.Rule.Secret
 	if leaf.Rule != nil && leaf.Rule.Lifetime > 0 {
 		l.issued[o.Evidence] = o.Time
 	}
-	said, _ := leaf.Value.Text()
-	if !leaf.Key && j.label > writ.Model && j.flags&(echoed|reflected) == 0 {
-		for _, link := range links(said) {
-			if link != said {
-				s.file(l.digest(linkDomain, link), i)
-			}
-		}
-	}
-	if name, ok := inAnyCase(said); ok && leaf.Rule != nil && !leaf.Key {
-		s.file(l.digest(casedDomain, name), i)
-	}
+}
+
+// alsoUnder are the keys that a leaf is found under beside that of its type.
+func (l *Ledger) alsoUnder(leaf *Leaf) (keys []key) {
 	if leaf.Type == Untyped {
-		for _, k := range l.otherSpellings(leaf.Value) {
-			s.file(k, i)
-		}
-		return
+		return l.otherSpellings(leaf.Value)
 	}
 	if k, ok := l.keyOf(Untyped, leaf.Value); ok {
-		s.file(k, i)
+		keys = append(keys, k)
 	}
 	c, _, _ := Canonical(leaf.Type, leaf.Value)
 	switch leaf.Type {
 	case Decimal:
 		if leaf.Rule != nil {
 			for _, r := range money.Rounded(c) {
-				s.file(l.digest(roundDomain, r), i)
+				keys = append(keys, l.digest(roundDomain, r))
 			}
 		}
 	case Name:
-		s.file(l.digest(baseDomain, c), i)
+		keys = append(keys, l.digest(baseDomain, c))
 	case Path:
-		if _, base, ok := splitPath(c); ok && said != "" {
-			s.file(l.digest(baseDomain, base), i)
-			s.file(l.digest(foldDomain, text.Fold(c, text.Careless)), i)
+		if _, base, ok := splitPath(c); ok {
+			keys = append(keys, l.digest(baseDomain, base), l.digest(foldDomain, text.Fold(c, text.Careless)))
 		}
 	}
+	return keys
 }

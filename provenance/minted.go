@@ -143,17 +143,8 @@ func (c *call) asks(leaf *Leaf) bool {
 		return false
 	}
 	texts, n := readings(leaf.Type, leaf.Value)
-	for _, t := range texts[:n] {
-		if _, is := c.own[t]; is {
-			return true
-		}
-	}
-	for _, e := range spellings(leaf.Type, leaf.Value) {
-		if _, is := c.narrow[e]; is {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts[:n], func(t string) bool { _, is := c.own[t]; return is }) ||
+		slices.ContainsFunc(spellings(leaf.Type, leaf.Value), func(e string) bool { _, is := c.narrow[e]; return is })
 }
 
 // Vague reports whether an argument names no one thing: it is empty, yes or no, a number of

@@ -119,45 +119,55 @@ func (l *Ledger) Sent(server, tool string, act bool, args []Arg) (place uint64) 
 		l.places.Lower(place, p)
 	}
 	for i := range args {
-		a := &args[i]
-		if a.Label >= writ.System {
-			continue
-		}
-		t.changed++
-		if name, ok := a.Value.Text(); ok && act && !(a.Names && !a.Makes) {
-			l.letIn.add(l.guest("", name), l)
-		}
-		texts, n := readings(a.Type, a.Value)
-		for _, text := range texts[:n] {
-			if a.Narrow && utf8.RuneCountInString(text) < part {
-				continue
-			}
-			contain := (act || !a.Vague) && !a.Narrow && utf8.RuneCountInString(text) >= part
-			need := int64(64)
-			if contain {
-				need += 8 * int64(len(text))
-			}
-			if t.bytes+need > l.caps.Bytes/4 {
-				t.global = min(t.global, a.Label)
-				continue
-			}
-			t.bytes += need
-			k := l.digest(taintDomain, text)
-			if old, ok := t.whole[k]; !ok || a.Label < old {
-				t.whole[k] = a.Label
-			}
-			switch {
-			case contain && act:
-				t.within[a.Label].add(text)
-			case contain:
-				t.asked.add(text)
-				if strings.ContainsAny(text, "0123456789") {
-					t.named.add(text)
-				}
-			}
+		if args[i].Label < writ.System {
+			l.taint(act, &args[i])
 		}
 	}
 	return place
+}
+
+// taint remembers an argument that is worth less than system.
+func (l *Ledger) taint(act bool, a *Arg) {
+	t := &l.taints
+	t.changed++
+	if name, ok := a.Value.Text(); ok && act && !(a.Names && !a.Makes) {
+		l.letIn.add(l.guest("", name), l)
+	}
+	texts, n := readings(a.Type, a.Value)
+	for _, text := range texts[:n] {
+		long := utf8.RuneCountInString(text) >= part
+		if a.Narrow && !long {
+			continue
+		}
+		contain, need := long && !a.Narrow && (act || !a.Vague), int64(64)
+		if contain {
+			need += 8 * int64(len(text))
+		}
+		if !l.room(need, a.Label) {
+			continue
+		}
+		atMost(t.whole, l.digest(taintDomain, text), a.Label)
+		switch {
+		case contain && act:
+			t.within[a.Label].add(text)
+		case contain:
+			t.asked.add(text)
+			if strings.ContainsAny(text, "0123456789") {
+				t.named.add(text)
+			}
+		}
+	}
+}
+
+// room takes the memory that a text of a label needs. Where there is none left nothing is worth
+// more than that label from then on.
+func (l *Ledger) room(need int64, label writ.Label) bool {
+	if l.taints.bytes+need > l.caps.Bytes/4 {
+		l.taints.global = min(l.taints.global, label)
+		return false
+	}
+	l.taints.bytes += need
+	return true
 }
 
 // pieces remembers what an act's short texts say together: a value sent in
@@ -168,11 +178,8 @@ func (l *Ledger) pieces(args []Arg) {
 	end := func() {
 		if text := run.String(); utf8.RuneCountInString(text) >= part {
 			l.taints.changed++
-			if need := 64 + 8*int64(len(text)); l.taints.bytes+need <= l.caps.Bytes/4 {
-				l.taints.bytes += need
+			if l.room(64+8*int64(len(text)), label) {
 				l.taints.within[label].put(text)
-			} else {
-				l.taints.global = min(l.taints.global, label)
 			}
 		}
 		run.Reset()
@@ -208,15 +215,13 @@ func (l *Ledger) reflection(leaf *Leaf, known func() bool) (at writ.Label, echo 
 			echo = echo || w == writ.Model
 		}
 	}
+	long := slices.DeleteFunc(texts[:n], func(text string) bool { return utf8.RuneCountInString(text) < part })
 	for label := writ.Model; label < writ.System && (label < at || label == writ.Model); label++ {
 		in := &t.within[label]
 		if in.none() {
 			continue
 		}
-		for _, text := range texts[:n] {
-			if utf8.RuneCountInString(text) < part {
-				continue
-			}
+		for _, text := range long {
 			stands := in.contain(text)
 			echo = echo || stands && label == writ.Model
 			if len(text) > longest || in.anyIn(text) || stands && !(atom(text) && known()) {
@@ -316,10 +321,8 @@ func (x *texts) add(text string) {
 			continue
 		}
 		known := x.starts[text[:n]]
-		for _, old := range known {
-			if old == text {
-				return
-			}
+		if slices.Contains(known, text) {
+			return
 		}
 		switch text = strings.Clone(text); {
 		case len(known) > 0 && len(known[0]) == n: // the start stands for all
