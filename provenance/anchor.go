@@ -66,43 +66,45 @@ func (n *Names) read(t *turn, runs int) int {
 		}
 	}
 	ends = append(ends, len(text))
-	first := 0
 	for i, c := range text {
-		hash := t.own.hash[i]
-		if blank(c) || !hash && !wordAt(text, i) {
+		if blank(c) || !t.own.hash[i] && !wordAt(text, i) {
 			continue
 		}
-		for first < len(ends) && ends[first] <= i {
-			first++
+		for len(ends) > 0 && ends[0] <= i {
+			ends = ends[1:]
 		}
 		most := min(len(text), i+longestName)
 		if z := strings.IndexByte(text[i:most], 0); z >= 0 {
 			most = i + z
 		}
-		for _, e := range ends[first:] {
+		for _, e := range ends {
 			if e > most {
 				break
 			}
 			if runs--; runs < 0 {
 				return 0
 			}
-			at, word := span{i, e}, text[i:e]
-			whole, last := n.l.holding(word)
-			up := n.l.lookups[word]
-			if hash {
-				last, up = nil, nil
-			}
-			var cased []uint32
-			if name, ok := inAnyCase(word); ok && !hash && len(whole)+len(last)+len(up) == 0 {
-				var one [1]uint32
-				cased = slices.Clone(n.l.store.under(n.l.digest(casedDomain, name), &one))
-			}
-			if short := !isName(word); len(whole)+len(last)+len(up)+len(cased) > 0 && (!short || shortName(word) || hash && shortTag(word)) && !t.own.closes(at) && !t.own.cuts(at) {
-				n.said = append(n.said, named{Quote{t.Evidence, i, e}, word, whole, last, up, cased, short, hash})
+			if name, is := n.l.nameAt(t, span{i, e}); is {
+				n.said = append(n.said, name)
 			}
 		}
 	}
 	return runs
+}
+
+// nameAt is a stretch of a turn, if results hold it and it may name something.
+func (l *Ledger) nameAt(t *turn, at span) (n named, ok bool) {
+	word, hash := t.own.text[at.start:at.end], t.own.hash[at.start]
+	n = named{at: t.quote(at), word: word, short: !isName(word), hash: hash}
+	n.whole, n.last = l.holding(word)
+	if n.up = l.lookups[word]; hash {
+		n.last, n.up = nil, nil
+	}
+	if name, ok := inAnyCase(word); ok && !hash && len(n.whole)+len(n.last)+len(n.up) == 0 {
+		var one [1]uint32
+		n.cased = slices.Clone(l.store.under(l.digest(casedDomain, name), &one))
+	}
+	return n, len(n.whole)+len(n.last)+len(n.up)+len(n.cased) > 0 && (!n.short || shortName(word) || hash && shortTag(word)) && !t.own.closes(at) && !t.own.cuts(at)
 }
 
 // holding returns the facts that have a text or a number as their value, and the
@@ -154,32 +156,7 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 	a := anchoring{Names: n, q: &q, guaranteed: guaranteed, marks: map[Type]uint32{}}
 	said := n.all()
 	for i := range said {
-		own, at := &n.l.turns[n.l.turnAt(said[i].at.Evidence)].own, span{said[i].at.Start, said[i].at.End}
-		if own.partial(at, q.words()) {
-			continue // part.go
-		}
-		closed := q.Closed != nil && q.Closed(q.Collection)
-		if said[i].hash && !own.tags(at, q.words()) {
-			continue
-		}
-		if said[i].short && !(said[i].hash && shortTag(said[i].word)) && !(closed && own.properName(at)) {
-			continue
-		}
-		k, _ := n.l.keyOf(Untyped, strictjson.StringOf(said[i].word))
-		a.sent = n.l.made[k]
-		if a.hash = said[i].hash; a.hash && a.sent {
-			continue
-		}
-		a.free = guaranteed && !closed && !a.hash && anyWord(Name, said[i].word) && !own.called(at.start, q.words())
-		a.ours = !a.sent && (a.hash || closed && (own.properName(at) || own.apart(at, q.words())))
-		t := Untyped
-		if id, _ := q.Value.Text(); id == said[i].word {
-			t = q.Type
-		}
-		if a.plain = anyWord(t, said[i].word); a.plain && guaranteed && q.Named && !a.hash && !n.l.apart(said[i].at, &q) {
-			continue
-		}
-		if a.at = said[i].at; a.names(&said[i]) && (len(q.Orders) == 0 || n.l.Ordered(said[i].at, q.Orders, q.words())) {
+		if a.by(&said[i]) && a.names(&said[i]) && (len(q.Orders) == 0 || n.l.Ordered(said[i].at, q.Orders, q.words())) {
 			return said[i].at, true
 		}
 	}
@@ -189,14 +166,32 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 	return n.l.ranking(q)
 }
 
-// apart reports whether the user set a stretch of his words apart as a name.
-func (l *Ledger) apart(at Quote, q *Query) bool {
-	i := l.turnAt(at.Evidence)
-	if i < 0 {
+// by turns to one of the names, unless it can name nothing where it stands.
+func (a *anchoring) by(name *named) bool {
+	q, words, closed := a.q, a.q.words(), a.closed()
+	own, at := &a.l.turns[a.l.turnAt(name.at.Evidence)].own, span{name.at.Start, name.at.End}
+	if own.partial(at, words) { // part.go
 		return false
 	}
-	r, s := &l.turns[i].own, span{at.Start, at.End}
-	return r.apart(s, q.words()) || q.Closed != nil && q.Closed(q.Collection) && r.properName(s)
+	if name.hash && !own.tags(at, words) {
+		return false
+	}
+	if name.short && !(name.hash && shortTag(name.word)) && !(closed && own.properName(at)) {
+		return false
+	}
+	k, _ := a.l.keyOf(Untyped, strictjson.StringOf(name.word))
+	a.at, a.hash, a.sent = name.at, name.hash, a.l.made[k]
+	if a.hash && a.sent {
+		return false
+	}
+	a.free = a.guaranteed && !closed && !a.hash && anyWord(Name, name.word) && !own.called(at.start, words)
+	a.ours = !a.sent && (a.hash || closed && (own.properName(at) || own.apart(at, words)))
+	t := Untyped
+	if id, _ := q.Value.Text(); id == name.word {
+		t = q.Type
+	}
+	a.plain = anyWord(t, name.word)
+	return !a.plain || !a.guaranteed || !q.Named || a.hash || own.apart(at, words) || closed && own.properName(at)
 }
 
 // anchoring is the state of one question.

@@ -152,32 +152,38 @@ func (w *walker) value(v strictjson.Value, at *step, in *record) {
 	within := false
 	table := v.Kind() == strictjson.Object && w.table != nil && w.table(w.path)
 	for name, m := range v.Members() {
-		of, below := in, w.steps.from(at, name)
+		below := w.steps.from(at, name)
 		within, below.member = true, table
-		if table && m.Kind() == strictjson.Object {
-			of = &record{v: m, at: below, element: true}
-		}
+		of := in.around(m, below, table)
 		if w.key != nil {
 			w.key(w.path, below, name, of)
 		}
-		w.path = append(w.path, name)
-		w.value(m, below, of)
-		w.path = w.path[:len(w.path)-1]
+		w.child(m, below, of)
 	}
 	for i, e := range v.Elements() {
 		within = true
-		token, of := strconv.Itoa(i), in
-		below := w.steps.from(at, token)
-		if e.Kind() == strictjson.Object {
-			of = &record{v: e, at: below, element: true}
-		}
-		w.path = append(w.path, token)
-		w.value(e, below, of)
-		w.path = w.path[:len(w.path)-1]
+		below := w.steps.from(at, strconv.Itoa(i))
+		w.child(e, below, in.around(e, below, true))
 	}
 	if !within {
 		w.leaf(w.path, at, v, in)
 	}
+}
+
+// child visits what stands one step below.
+func (w *walker) child(v strictjson.Value, at *step, in *record) {
+	w.path = append(w.path, at.token)
+	w.value(v, at, in)
+	w.path = w.path[:len(w.path)-1]
+}
+
+// around is the record around a value that stands in one: the value itself, if it is an object and
+// one of several things.
+func (r *record) around(v strictjson.Value, at *step, several bool) *record {
+	if several && v.Kind() == strictjson.Object {
+		return &record{v: v, at: at, element: true}
+	}
+	return r
 }
 
 // tabulates reports whether a rule says that the object at a path keeps several things
@@ -281,42 +287,60 @@ func (x *extraction) add(l Leaf, i int) {
 	x.out.Leaves = append(x.out.Leaves, l)
 }
 
+// recordOf is one record as a rule sees it.
+type recordOf struct {
+	rule *OutputRule
+	in   *record
+}
+
 // owners resolves the owner pointers of the rules within their records (R28),
 // once for each record, and whether anybody else reads it (R14). An owner counts only as a leaf of its own: its label is
 // judged where those of all leaves are.
 func (x *extraction) owners() {
-	type place struct {
-		rule *OutputRule
-		in   *record
+	known := map[recordOf]string{}
+	for i := range x.out.Leaves {
+		l := &x.out.Leaves[i]
+		if l.Rule == nil || !l.Rule.HasOwner || l.record == nil {
+			continue
+		}
+		at := recordOf{l.Rule, l.record}
+		owner, ok := known[at]
+		if !ok {
+			if v := l.record.v.Find(l.Rule.Owner); v.Exists() && !empty(v) {
+				owner, _ = exact(v)
+			}
+			known[at] = owner
+		}
+		l.owner = owner
 	}
-	known := map[place]string{}
-	type twin struct {
-		rule   *OutputRule
-		others [32]byte
+	x.readers()
+	x.ownersAt(known)
+	for i := range x.out.Leaves {
+		if r := x.out.Leaves[i].record; r != nil {
+			r.v = strictjson.Value{} // what it holds is needed no more, which leaves share it is
+		}
 	}
-	twins := map[twin][]*Leaf{}
-	namedBy := map[place]*Leaf{} // a record's name, if its rule names one thing in it
+}
+
+// readers marks the leaves of records that nobody but their owner reads, unless another record is
+// just like it.
+func (x *extraction) readers() {
+	namedBy := map[recordOf]*Leaf{} // a record's name, if its rule names one thing in it
 	for i := range x.out.Leaves {
 		l := &x.out.Leaves[i]
 		if l.Rule != nil && l.Rule.HasReaders && l.record != nil && (l.at == l.record.at || l.at.parent == l.record.at) {
-			at := place{l.Rule, l.record}
+			at := recordOf{l.Rule, l.record}
 			_, more := namedBy[at]
 			if namedBy[at] = l; more {
 				namedBy[at] = nil
 			}
 		}
-		if l.Rule != nil && l.Rule.HasOwner && l.record != nil {
-			at := place{l.Rule, l.record}
-			owner, ok := known[at]
-			if !ok {
-				if v := l.record.v.Find(l.Rule.Owner); v.Exists() && !empty(v) {
-					owner, _ = exact(v)
-				}
-				known[at] = owner
-			}
-			l.owner = owner
-		}
 	}
+	type twin struct {
+		rule   *OutputRule
+		others [32]byte
+	}
+	twins := map[twin][]*Leaf{}
 	for at, l := range namedBy {
 		if l == nil {
 			continue
@@ -332,16 +356,10 @@ func (x *extraction) owners() {
 			l.unread = len(same) == 1
 		}
 	}
-	defer func() {
-		for i := range x.out.Leaves {
-			if r := x.out.Leaves[i].record; r != nil {
-				r.v = strictjson.Value{} // what it holds is needed no more, which leaves share it is
-			}
-		}
-	}()
-	if len(known) == 0 {
-		return
-	}
+}
+
+// ownersAt finds the leaves that the owners of records stand in.
+func (x *extraction) ownersAt(known map[recordOf]string) {
 	type from struct {
 		at   *step
 		rule *OutputRule
@@ -410,14 +428,11 @@ func (l *Leaf) above(path []string) *step {
 // takeApart applies the chosen rules to one text leaf. All of them are
 // extractors of one kind, or the start was stopped (Conflict).
 func (x *extraction) takeApart(text Leaf, chosen func(*OutputRule) bool) {
-	var first = -1
-	for i := range x.rules {
-		if chosen(&x.rules[i]) {
-			first = i
-			break
-		}
+	first := 0
+	for first < len(x.rules) && !chosen(&x.rules[first]) {
+		first++
 	}
-	if first < 0 {
+	if first == len(x.rules) {
 		return
 	}
 	r := &x.rules[first]
@@ -434,17 +449,16 @@ func (x *extraction) takeApart(text Leaf, chosen func(*OutputRule) bool) {
 	default:
 		ok = false
 	}
-	if ok {
-		for _, l := range found {
-			i := first
-			if l.Rule == nil {
-				i = -1
-			}
-			l.Rule = nil
-			x.add(l, i)
-		}
-	} else {
+	if !ok {
 		x.out.Voided = append(x.out.Voided, source(r))
+	}
+	for _, l := range found {
+		i := first
+		if l.Rule == nil {
+			i = -1
+		}
+		l.Rule = nil
+		x.add(l, i)
 	}
 }
 
@@ -475,18 +489,14 @@ func (x *extraction) lines(r *OutputRule, text Leaf, s string) (found []Leaf, ok
 		lines = lines[:len(lines)-1]
 	}
 	for i, line := range lines {
-		if strings.ContainsFunc(line, separates) || r.Pattern == nil {
+		v, holds, fits := r.lineOf(line)
+		if !fits {
 			return nil, false
 		}
-		m := r.Pattern.FindStringSubmatchIndex(line)
-		if len(m) < 4 || m[0] != 0 || m[1] != len(line) || line == "" && m[2] >= 0 {
-			return nil, false
-		}
-		if m[2] < 0 {
+		if !holds {
 			continue
 		}
 		l := Leaf{at: &step{parent: text.at, line: i + 1}, beside: text.beside, Rule: r}
-		v := line[m[2]:m[3]]
 		if r.HasJoin {
 			joined, fits := below(dir, v)
 			if !fits {
@@ -502,6 +512,21 @@ func (x *extraction) lines(r *OutputRule, text Leaf, s string) (found []Leaf, ok
 		found = append(found, l)
 	}
 	return found, true
+}
+
+// lineOf returns what a line holds, if anything; it does not fit where it could have been forged.
+func (r *OutputRule) lineOf(line string) (v string, holds, fits bool) {
+	if strings.ContainsFunc(line, separates) || r.Pattern == nil {
+		return "", false, false
+	}
+	m := r.Pattern.FindStringSubmatchIndex(line)
+	if len(m) < 4 || m[0] != 0 || m[1] != len(line) || line == "" && m[2] >= 0 {
+		return "", false, false
+	}
+	if m[2] < 0 {
+		return "", false, true
+	}
+	return line[m[2]:m[3]], true, true
 }
 
 // directory returns the one whose names a rule joins.

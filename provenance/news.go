@@ -108,47 +108,54 @@ func (l *Ledger) enumerate(o *Observation, facts []judged) {
 			named++
 		}
 	}
-	add := func(dir string, entry uint32) {
-		k := l.digest(dirDomain, dir)
-		_, is := l.dirs[k]
-		if o.Look && is && !l.looked[k] {
-			return // the agent's own list is worth more
-		}
-		if !is {
-			l.store.bytes += 44
-		}
-		if l.dirs[k] = entry; o.Look {
-			l.looked.add(k, l)
-		} else {
-			delete(l.looked, k)
-		}
-	}
 	first := l.store.n - uint32(len(facts))
 	for i := range facts {
-		r := o.Leaves[i].Rule
-		if named == 1 && o.Leaves[i].Type == Path && (facts[i].flags&invented != 0 || o.Leaves[i].made) {
-			c, _, _ := Canonical(Path, o.Leaves[i].Value)
-			add(c, 0)
+		leaf := &o.Leaves[i]
+		r := leaf.Rule
+		if named == 1 && leaf.Type == Path && (facts[i].flags&invented != 0 || leaf.made) {
+			c, _, _ := Canonical(Path, leaf.Value)
+			l.lists(o, c, 0)
 		}
 		if o.Act || o.Acts != l.acts || r == nil || !r.HasJoin || !r.Authoritative {
 			continue
 		}
-		c, _, why := Canonical(Path, o.Leaves[i].Value)
+		c, _, why := Canonical(Path, leaf.Value)
 		dir, _, ok := splitPath(c)
 		if why != "" || !ok || dir == last {
 			continue
 		}
 		last = dir
-		whole := true
-		for j := range o.Args {
-			a := &o.Args[j]
-			at, _, _ := Canonical(Path, a.Value)
-			whole = whole && (a.Fixed || empty(a.Value) || at == dir || r.Extract == ExtractTree && a.Pointer == strictjson.Pointer(r.Join) && at != "" && strings.HasPrefix(dir, strings.TrimSuffix(at, "/")+"/"))
-		}
-		if whole {
-			add(dir, first+uint32(i)+1)
+		if o.askedAll(r, dir) {
+			l.lists(o, dir, first+uint32(i)+1)
 		}
 	}
+}
+
+// lists remembers that a directory was listed whole, with a fact that was, plus 1. The agent's own
+// list is worth more than one that Writ alone has seen.
+func (l *Ledger) lists(o *Observation, dir string, entry uint32) {
+	k := l.digest(dirDomain, dir)
+	_, is := l.dirs[k]
+	if o.Look && is && !l.looked[k] {
+		return
+	}
+	if !is {
+		l.store.bytes += 44
+	}
+	if l.dirs[k] = entry; o.Look {
+		l.looked.add(k, l)
+	} else {
+		delete(l.looked, k)
+	}
+}
+
+// askedAll reports whether nothing but a directory was asked for, or what a rule's tree is below.
+func (o *Observation) askedAll(r *OutputRule, dir string) bool {
+	return !slices.ContainsFunc(o.Args, func(a Arg) bool {
+		at, _, _ := Canonical(Path, a.Value)
+		above := r.Extract == ExtractTree && a.Pointer == strictjson.Pointer(r.Join) && at != "" && strings.HasPrefix(dir, strings.TrimSuffix(at, "/")+"/")
+		return !a.Fixed && !empty(a.Value) && at != dir && !above
+	})
 }
 
 // Listed returns one of the names of a directory that was listed whole, of what the query

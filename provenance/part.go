@@ -86,29 +86,37 @@ func (l *Ledger) part(o *Observation, facts []judged) {
 		if leaf.Rule == nil || leaf.Key || !isText || leaf.Rule.Collection == "" || facts[i].flags&listed == 0 || facts[i].label < writ.System {
 			continue
 		}
-		folded := fold(text)
 		for n := range l.parts {
 			p := &l.parts[n]
-			word, has := said[p.at.start:p.at.end], strings.HasPrefix
-			if p.ends {
-				has = strings.HasSuffix
-			}
-			exact := has(text, word)
-			if !exact && !has(folded, fold(word)) {
-				continue
-			}
-			n := 0
-			for _, of := range p.found {
-				if of.collection == leaf.Rule.Collection {
-					n++
-				}
-			}
-			if k, ok := l.keyOf(leaf.Type, leaf.Value); ok && n < 2 { // of two neither is meant
-				if of := (partOf{leaf.Rule.Collection, leaf.Type, k.mark(), exact}); !slices.Contains(p.found, of) {
-					p.found = append(p.found, of)
-				}
+			is, exact := p.ofName(text, said[p.at.start:p.at.end])
+			if k, ok := l.keyOf(leaf.Type, leaf.Value); is && ok {
+				p.add(partOf{leaf.Rule.Collection, leaf.Type, k.mark(), exact})
 			}
 		}
+	}
+}
+
+// ofName reports whether a name begins or ends with a word as was said, and in these very letters.
+func (p *partSaid) ofName(name, word string) (is, exact bool) {
+	has := strings.HasPrefix
+	if p.ends {
+		has = strings.HasSuffix
+	}
+	exact = has(name, word)
+	return exact || has(fold(name), fold(word)), exact
+}
+
+// add keeps a member that begins or ends so. Of two of a collection neither is meant, however
+// many more there are.
+func (p *parted) add(of partOf) {
+	n := 0
+	for _, o := range p.found {
+		if o.collection == of.collection {
+			n++
+		}
+	}
+	if n < 2 && !slices.Contains(p.found, of) {
+		p.found = append(p.found, of)
 	}
 }
 

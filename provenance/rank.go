@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"cmp"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -53,27 +54,32 @@ func (x *extraction) ranks() {
 	}
 	for rule, leaves := range of {
 		for n, r := range rule.Ranks {
-			told := map[*step]int{} // by the record it stands in
-			for i := range x.out.Leaves {
-				if l := &x.out.Leaves[i]; l.Rule != nil && !l.Key {
-					if top := l.above(r.By); top != nil {
-						told[top] = i
-					}
-				}
-			}
+			told := x.told(r)
 			best := x.most(leaves, r, told)
 			for _, l := range leaves {
-				by, ok := -1, false
-				if l.record != nil {
-					by, ok = told[l.record.at], true
-				}
-				if !ok || best == nil {
-					by = -1
+				by := -1
+				if l.record != nil && best != nil {
+					if at, ok := told[l.record.at]; ok {
+						by = at
+					}
 				}
 				l.ranks = append(l.ranks[:n:n], rankOf{by, l == best})
 			}
 		}
 	}
+}
+
+// told are the leaves by which records are told, by where those stand.
+func (x *extraction) told(r Rank) map[*step]int {
+	told := map[*step]int{}
+	for i := range x.out.Leaves {
+		if l := &x.out.Leaves[i]; l.Rule != nil && !l.Key {
+			if top := l.above(r.By); top != nil {
+				told[top] = i
+			}
+		}
+	}
+	return told
 }
 
 // most returns the one leaf whose record has the most of something, or the least; nil
@@ -144,43 +150,46 @@ func (l *Ledger) rank(o *Observation, facts []judged) {
 		return
 	}
 	fresh := map[rankKey]bool{}
-	bad := map[*OutputRule]map[int]bool{}
-	each := func(f func(i int, leaf *Leaf)) {
-		for i := range o.Leaves {
-			if leaf := &o.Leaves[i]; leaf.Rule != nil && len(leaf.Rule.Ranks) > 0 && facts[i].flags&listed != 0 && facts[i].label >= writ.System {
-				f(i, leaf)
-			}
-		}
+	type rankIn struct {
+		rule *OutputRule
+		n    int
 	}
-	each(func(i int, leaf *Leaf) {
+	bad := map[rankIn]bool{}
+	var all []*Leaf
+	for i := range o.Leaves {
+		leaf := &o.Leaves[i]
+		if leaf.Rule == nil || len(leaf.Rule.Ranks) == 0 || facts[i].flags&listed == 0 || facts[i].label < writ.System {
+			continue
+		}
+		all = append(all, leaf)
 		if at := (rankKey{o.Server, o.Tool, leaf.Rule.Collection}); !fresh[at] {
 			fresh[at] = true
 			delete(l.ranks, at)
 		}
 		for n, r := range leaf.ranks {
 			if r.by < 0 || facts[r.by].label < writ.System {
-				if bad[leaf.Rule] == nil {
-					bad[leaf.Rule] = map[int]bool{}
-				}
-				bad[leaf.Rule][n] = true
+				bad[rankIn{leaf.Rule, n}] = true
 			}
 		}
-	})
-	each(func(i int, leaf *Leaf) {
+	}
+	for _, leaf := range all {
 		at := rankKey{o.Server, o.Tool, leaf.Rule.Collection}
 		k, typed := l.keyOf(leaf.Type, leaf.Value)
 		for n, r := range leaf.ranks {
-			if r.is && typed && !bad[leaf.Rule][n] {
+			if r.is && typed && !bad[rankIn{leaf.Rule, n}] {
 				l.ranks[at] = append(l.ranks[at], ranked{k.mark(), leaf.Type, leaf.Rule.Ranks[n].Phrases})
 			}
 		}
-	})
+	}
 }
 
 // ranking reports whether the user's latest turn calls a record of a collection by what
 // it has the most of, and where.
 func (l *Ledger) ranking(q Query) (Quote, bool) {
-	for _, at := range sortedRanks(l.ranks) {
+	kinds := slices.SortedFunc(maps.Keys(l.ranks), func(a, b rankKey) int {
+		return cmp.Or(strings.Compare(a.server, b.server), strings.Compare(a.tool, b.tool), strings.Compare(a.collection, b.collection))
+	})
+	for _, at := range kinds {
 		for _, r := range l.ranks[at] {
 			k, ok := l.keyOf(r.typ, q.Value)
 			if at.collection != q.Collection || !ok || k.mark() != r.mark {
@@ -194,15 +203,4 @@ func (l *Ledger) ranking(q Query) (Quote, bool) {
 		}
 	}
 	return Quote{}, false
-}
-
-func sortedRanks(m map[rankKey][]ranked) []rankKey {
-	var out []rankKey
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.SortFunc(out, func(a, b rankKey) int {
-		return cmp.Or(strings.Compare(a.server, b.server), strings.Compare(a.tool, b.tool), strings.Compare(a.collection, b.collection))
-	})
-	return out
 }

@@ -173,7 +173,6 @@ type Named struct {
 // writes in the record of that name; the texts that go there are then the user's own.
 func (n *Names) OfNamed(q Query, phrases []string) (as Named, ok bool) {
 	l := n.l
-	s := &l.store
 	if q.Strict || empty(q.Value) || len(l.turns) == 0 {
 		return as, false
 	}
@@ -181,48 +180,61 @@ func (n *Names) OfNamed(q Query, phrases []string) (as Named, ok bool) {
 	cands := l.candidates(q)
 	for _, name := range n.all() {
 		at := span{name.at.Start, name.at.End}
-		if name.at.Evidence != t.Evidence || !t.own.inQuotes(at) || strings.ContainsAny(name.word, quotes) || s.crowded(name.whole) {
+		if name.at.Evidence != t.Evidence || !t.own.inQuotes(at) || strings.ContainsAny(name.word, quotes) || l.store.crowded(name.whole) {
 			continue
 		}
 		phrase, said := t.calls(at, phrases)
 		if !said {
 			continue
 		}
-		whole, has, dated := false, false, false
-		for _, i := range name.whole {
-			f := s.at(i)
-			rec, is := s.record(f)
-			if m := &s.metas[f.meta]; !is || f.node != rec || m.server != q.Server || m.tool != q.Tool || m.key || m.collection != "" {
-				continue
-			}
-			held := false
-			for _, c := range cands {
-				g := s.at(c)
-				if n.visits--; n.visits < 0 {
-					return as, false
-				}
-				if g.evidence == f.evidence && s.within(g.node, rec) && l.accepts(&q, g) {
-					if held = true; g.label >= writ.External && f.label >= writ.External && !has {
-						as, has = Named{Value: s.fact(c), Name: s.fact(i), Phrase: phrase, At: name.at}, true
-					}
-				}
-			}
-			if !held {
-				return Named{}, false
-			}
-			switch {
-			case f.flags&late != 0:
-			case n.listed(i, rec):
-				whole, dated = true, false
-			case !whole && l.searchedFor(f, name.at):
-				whole, dated = true, len(l.narrowed[f.evidence]) > 0
-			}
+		as, whole, all := n.ofNamed(&q, &name, cands)
+		if !all {
+			return Named{}, false
 		}
-		if as.Dated = dated; has && whole && n.visits >= 0 {
+		if as.Phrase, as.At = phrase, name.at; whole {
 			return as, true
 		}
 	}
 	return Named{}, false
+}
+
+// ofNamed says of some facts whether all records of a name that the query's tool showed have one of
+// them, and whether one of these counts and one of the records was shown whole.
+func (n *Names) ofNamed(q *Query, name *named, cands []uint32) (as Named, whole, all bool) {
+	l := n.l
+	s := &l.store
+	has := false
+	for _, i := range name.whole {
+		f := s.at(i)
+		rec, is := s.record(f)
+		if m := &s.metas[f.meta]; !is || f.node != rec || m.server != q.Server || m.tool != q.Tool || m.key || m.collection != "" {
+			continue
+		}
+		held := false
+		for _, c := range cands {
+			g := s.at(c)
+			if n.visits--; n.visits < 0 {
+				return as, false, false
+			}
+			if g.evidence != f.evidence || !s.within(g.node, rec) || !l.accepts(q, g) {
+				continue
+			}
+			if held = true; g.label >= writ.External && f.label >= writ.External && !has {
+				as.Value, as.Name, has = s.fact(c), s.fact(i), true
+			}
+		}
+		if !held {
+			return as, false, false
+		}
+		switch {
+		case f.flags&late != 0:
+		case n.listed(i, rec):
+			whole, as.Dated = true, false
+		case !whole && l.searchedFor(f, name.at):
+			whole, as.Dated = true, len(l.narrowed[f.evidence]) > 0
+		}
+	}
+	return as, has && whole && n.visits >= 0, true
 }
 
 // listed reports whether the server lists the record around a fact whole.
