@@ -72,58 +72,71 @@ func cites(words []string) bool {
 }
 
 // takesOut reports whether words leave somebody or something out.
-func takesOut(words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return excluding[w] })
-}
+func takesOut(words []string) bool { return hasAny(words, excluding) }
 
 func means(text string, start, end int, stands func(clause string, phrase []string, after string) (wish, is bool)) bool {
 	before, after := text[:start], unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
-	close := strings.TrimRight(before, " \t")
-	if r, n := utf8.DecodeLastRuneInString(close); isMark(r) && !strings.ContainsRune(brackets, r) {
-		// A mark that ends a word, with a blank behind it, ends what was quoted.
-		if in, _ := utf8.DecodeLastRuneInString(close[:len(close)-n]); len(close) == len(before) || !isAlnum(in) {
-			return false
-		}
-	}
-	if heading := headingOf(before); heading != "" {
-		if words := unled(wordsOf(heading)); denies(heading) || len(words) > 0 && (explaining[words[0]] || conveying[words[0]] || cites(words)) {
-			return false
-		}
-	}
 	sentence := sentenceOf(before)
-	if len(before)-sentence > longestRest {
-		return false // nobody reads that as one order
-	}
-	if inFile(before[sentence:]) {
-		return false
+	if endsQuotation(before) || isHeaded(before) || len(before)-sentence > longestRest || inFile(before[sentence:]) {
+		return false // nobody reads so much as one order
 	}
 	clauses := clausesOf(unplaced(unhindered(before[sentence:])))
 	own := len(clauses) - 1
 	var lead request
+	wonders := false
 	for i, c := range clauses {
 		words := wordsOf(c.text)
 		r := requestOf(words)
 		lead.polite, lead.soft = lead.polite || r.polite, lead.soft || r.soft
-		if i == own && c.colon && !announces(wordsOf(clauses[i-1].text)) ||
-			denies(c.text) && !(i < own && describes(words)) || i < own && hangs(words) || i < own && conveys(words) || asks(words, r) && !(i < own && clauses[i+1].colon && announces(words)) || i < own && putsOff(words[r.n:]) {
+		wonders = wonders || hasAny(words, wondering)
+		if hinders(clauses, i, words, r) {
 			return false
 		}
 	}
 	wish, well := stands(clauses[own].text, wordsOf(text[start:end]), after[:endOf(after)])
-	if !well || (wish || lead.soft) && wavers(text[max(0, start-longestRest):end]+after, after, lead.polite) {
+	if !well || (lead.polite || wish) && wonders || (wish || lead.soft) && wavers(text[max(0, start-longestRest):end]+after, after, lead.polite) {
 		return false
 	}
 	if wish && slices.ContainsFunc(clauses[:own], func(c clause) bool { return !prefaces(wordsOf(c.text)) }) {
 		return false
 	}
-	if lead.polite || wish {
-		for _, c := range clauses {
-			if slices.ContainsFunc(wordsOf(c.text), func(w string) bool { return wondering[w] }) {
-				return false
-			}
-		}
-	}
 	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !quoted(text, start)
+}
+
+// endsQuotation reports whether a text ends in a mark of a quotation: one that ends a word, with a
+// blank behind it, ends what was quoted.
+func endsQuotation(before string) bool {
+	close := strings.TrimRight(before, " \t")
+	r, n := utf8.DecodeLastRuneInString(close)
+	if !isMark(r) || strings.ContainsRune(brackets, r) {
+		return false
+	}
+	in, _ := utf8.DecodeLastRuneInString(close[:len(close)-n])
+	return len(close) == len(before) || !isAlnum(in)
+}
+
+// isHeaded reports whether what stands over the line that a text ends in says of it that it is
+// denied, to be told to somebody, or what somebody wrote.
+func isHeaded(before string) bool {
+	heading := headingOf(before)
+	words := unled(wordsOf(heading))
+	return denies(heading) || len(words) > 0 && (explaining[words[0]] || conveying[words[0]] || cites(words))
+}
+
+// hinders reports whether a clause up to the phrase, of these words and with that request, has it
+// not be meant.
+func hinders(clauses []clause, i int, words []string, r request) bool {
+	c := clauses[i]
+	if i == len(clauses)-1 {
+		return c.colon && !announces(wordsOf(clauses[i-1].text)) || denies(c.text) || asks(words, r)
+	}
+	return denies(c.text) && !describes(words) || hangs(words) || conveys(words) || putsOff(words[r.n:]) ||
+		asks(words, r) && !(clauses[i+1].colon && announces(words))
+}
+
+// hasAny reports whether one of some words is of a set.
+func hasAny(words []string, of map[string]bool) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return of[w] })
 }
 
 // unplaced is a text without where something is to be done, which is said right before it: "on
@@ -378,17 +391,8 @@ func requestOf(words []string) (r request) {
 			r.asked = r.asked || pleading[words[r.n]]
 			r.n++
 		}
-		rest, n := words[r.n:], 0
-		for i, list := range [][][]string{requests, doings, wishes, ensuring} {
-			for _, w := range list {
-				if len(w) > n && len(rest) >= len(w) && slices.Equal(rest[:len(w)], w) {
-					n = len(w)
-					r.polite, r.wish = r.polite || i < 2, r.wish || i == 2
-					r.doing, r.states = i == 1, i == 3
-					r.soft = r.soft || slices.ContainsFunc(w, func(w string) bool { return tentative[w] })
-				}
-			}
-		}
+		rest := words[r.n:]
+		n := r.take(rest)
 		if n == 0 {
 			if n = welcomed(rest); n > 0 {
 				r.polite, r.doing, r.states = true, false, false
@@ -400,6 +404,22 @@ func requestOf(words []string) (r request) {
 		r.asked, r.question = true, r.question || questioning[rest[0]]
 		r.n += n
 	}
+}
+
+// take reads one way to ask that words begin with, and returns how many of them it is.
+func (r *request) take(words []string) (n int) {
+	for i, list := range [][][]string{requests, doings, wishes, ensuring} {
+		for _, w := range list {
+			if len(w) <= n || len(words) < len(w) || !slices.Equal(words[:len(w)], w) {
+				continue
+			}
+			n = len(w)
+			r.polite, r.wish = r.polite || i < 2, r.wish || i == 2
+			r.doing, r.states = i == 1, i == 3
+			r.soft = r.soft || hasAny(w, tentative)
+		}
+	}
+	return n
 }
 
 // welcomed returns how many words say how welcome it were "if you could".
@@ -511,39 +531,45 @@ func conveys(words []string) bool {
 func elsewhere(after string) bool {
 	for i, c := range clausesOf(after[:endOf(after)]) {
 		words := wordsOf(c.text)
-		if slices.ContainsFunc(words, func(w string) bool { return supposing[w] }) {
+		switch {
+		case hasAny(words, supposing):
 			return true
-		}
-		if i > 0 {
-			if len(words) <= 6 && !slices.Contains(words, "i") && slices.ContainsFunc(words, func(w string) bool { return reporting[w] }) {
+		case i > 0:
+			if len(words) <= 6 && !slices.Contains(words, "i") && hasAny(words, reporting) {
 				return true
 			}
-			continue
-		}
-		for _, w := range words {
-			if joining[w] {
-				break
-			}
-			if negating[w] {
-				return true
-			}
-		}
-		n := 0
-		for n < len(words) && (strings.HasSuffix(words[n], "ly") || idle[words[n]]) {
-			n++
-		}
-		if n < len(words) && being[words[n]] && !appreciates(after) {
-			return true
-		}
-		for n < len(words) && n < 4 && (steering[words[n]] || words[n] == "at" || words[n] == "next" || words[n] == "every" || words[n] == "each" || words[n] == "one" || words[n] == "some" || words[n] == "the" || words[n] == "um" || words[n] == "am" || words[n] == "a" || words[n] == "an" || words[n] == "two" || words[n] == "three" || words[n] == "few") {
-			n++
-		}
-		if n < len(words) && dating[words[n]] {
+		case ofElse(words, after):
 			return true
 		}
 	}
 	return false
 }
+
+// ofElse reports whether the rest of the phrase's own clause, of these words, says so.
+func ofElse(words []string, after string) bool {
+	for _, w := range words {
+		if joining[w] {
+			break
+		}
+		if negating[w] {
+			return true
+		}
+	}
+	n := 0
+	for n < len(words) && (strings.HasSuffix(words[n], "ly") || idle[words[n]]) {
+		n++
+	}
+	if n < len(words) && being[words[n]] && !appreciates(after) {
+		return true
+	}
+	for n < len(words) && n < 4 && (steering[words[n]] || counting[words[n]]) {
+		n++
+	}
+	return n < len(words) && dating[words[n]]
+}
+
+// counting are words before one for a time, beside those that steer.
+var counting = wordSet("at next every each one some the um am a an two three few")
 
 // announces reports whether what stands before a colon says that the rest is asked for.
 func announces(words []string) bool {
@@ -567,66 +593,93 @@ var inBrackets = text.Pattern(`\([^()]*\)`)
 // stands there behind what brings it about alone, and another one without a verb where
 // the sentence ends with it, as "and again the largest file" does.
 func opens(clause string, phrase []string, after string) (wish, is bool) {
+	a := aheadOf(clause)
+	wish = a.lead.wish && !a.lead.polite
+	switch {
+	case a.tells():
+		return wish, false
+	case len(phrase) > 0 && isGerund(phrase[0]):
+		return wish, a.asksDoing(phrase, after, wish)
+	}
+	return wish, a.asksFor(phrase, after)
+}
+
+// ahead is what stands in a clause before a phrase: a request, and the rest of the words. What is done
+// before the phrase is an order too, or a state that is asked for: then own are the words behind it.
+type ahead struct {
+	lead, inner request // inner is that of own
+	rest, own   []string
+	first       []string // of the rest, what is done before
+	joined      bool
+	marked      bool // the phrase is set in marks
+}
+
+func aheadOf(clause string) (a ahead) {
 	clause = strings.TrimRight(inBrackets().ReplaceAllString(clause, " "), " \t")
-	marked := false
 	if r, n := utf8.DecodeLastRuneInString(clause); isMark(r) && !strings.ContainsRune(brackets, r) {
 		if i := strings.LastIndexAny(clause[:len(clause)-n], quotes); i >= 0 {
-			clause, marked = clause[:i], true
+			clause, a.marked = clause[:i], true
 		}
 	}
 	words := wordsOf(clause)
-	lead := requestOf(words)
-	rest := words[lead.n:]
-	wish = lead.wish && !lead.polite
-	// What is done before it is an order too, or a state that is asked for.
-	own, inner := rest, request{}
-	at := lastJoined(rest)
-	if at >= 0 {
-		first := rest[:at-1]
-		if tells(first) || len(first) > 1 && !lead.asked && (articles[first[0]] || remarking[first[0]]) {
-			return wish, false
-		}
-		inner = requestOf(rest[at:])
-		own = rest[at+inner.n:]
-		if inner.wish {
-			return wish, false // "Kim and I need to"
-		}
+	a.lead = requestOf(words)
+	a.rest = words[a.lead.n:]
+	a.own = a.rest
+	if at := lastJoined(a.rest); at >= 0 {
+		a.joined, a.first, a.inner = true, a.rest[:at-1], requestOf(a.rest[at:])
+		a.own = a.rest[at+a.inner.n:]
 	}
-	if tells(own) {
-		return wish, false
+	return a
+}
+
+// tells reports whether it is of somebody's doing: "Kim and I need to".
+func (a *ahead) tells() bool {
+	return tells(a.first) || len(a.first) > 1 && !a.lead.asked && (articles[a.first[0]] || remarking[a.first[0]]) || a.inner.wish || tells(a.own)
+}
+
+// asksDoing reports whether it asks for what a phrase in -ing says.
+func (a *ahead) asksDoing(phrase []string, after string, wish bool) bool {
+	if behind := wordsOf(after); len(phrase) == 1 && len(behind) > 0 && !articles[behind[0]] && !steering[behind[0]] && !idle[behind[0]] && behind[0] != "it" && behind[0] != "about" && behind[0] != "x" {
+		return false // "posting guidelines"
 	}
-	if len(phrase) > 0 && isGerund(phrase[0]) {
-		if behind := wordsOf(after); len(phrase) == 1 && len(behind) > 0 && !articles[behind[0]] && !steering[behind[0]] && !idle[behind[0]] && behind[0] != "it" && behind[0] != "about" && behind[0] != "x" {
-			return wish, false // "posting guidelines"
-		}
-		return wish, len(own) == 0 && !marked && (inner.doing || lead.doing && (at < 0 || inner.n == 0 && isGerund(rest[0]))) ||
-			len(phrase) > 1 && by(own, lead) && !wish || len(rest) == 0 && appreciates(after)
-	}
+	return len(a.own) == 0 && !a.marked && (a.inner.doing || a.lead.doing && (!a.joined || a.inner.n == 0 && isGerund(a.rest[0]))) ||
+		len(phrase) > 1 && by(a.own, a.lead) && !wish || len(a.rest) == 0 && appreciates(after)
+}
+
+// asksFor reports whether it asks for what another phrase says.
+func (a *ahead) asksFor(phrase []string, after string) bool {
+	own, states := a.own, a.lead.states || a.inner.states
 	sentence := slices.ContainsFunc(phrase, func(w string) bool { return w == "is" || w == "are" })
-	if len(own) == 0 && !marked {
-		return wish, !sentence || lead.states || inner.states
+	if len(own) == 0 && !a.marked {
+		return !sentence || states
 	}
-	// Behind an article, or what is set in marks.
+	own, article := unarticled(own)
+	if !a.marked && (!article || len(phrase) == 1) {
+		return false // a verb opens its clause; behind an article the word is no verb
+	}
 	n := len(own)
-	for n > 0 && (articles[own[n-1]] || idle[own[n-1]] || own[n-1] == "all" || own[n-1] == "of") {
+	result := ofState(phrase)
+	if n == 0 {
+		return states || after == "" && a.lead.n > 0 && !result && !sentence
+	}
+	verb, alone := own[0], n == 1 || n == 2 && steering[own[1]]
+	if sentence || articles[verb] || result && !(bringing[verb] && alone) {
+		return false
+	}
+	return a.lead.asked || a.inner.asked || !remarking[verb] && !strings.HasSuffix(verb, "ed") && alone
+}
+
+// unarticled are words without an article at their end, and what leads to one.
+func unarticled(words []string) (rest []string, article bool) {
+	n := len(words)
+	for n > 0 && (articles[words[n-1]] || idle[words[n-1]] || words[n-1] == "all" || words[n-1] == "of") {
 		n--
 	}
-	if !marked && (n == len(own) || !articles[own[len(own)-1]] && own[len(own)-1] != "all") {
-		return wish, false
+	if n < len(words) {
+		last := words[len(words)-1]
+		article = articles[last] || last == "all"
 	}
-	if len(phrase) == 1 && !marked {
-		return wish, false // a verb opens its clause; behind an article the word is no verb
-	}
-	verb, result := own[:n], ofState(phrase)
-	switch {
-	case n == 0:
-		return wish, lead.states || inner.states || after == "" && lead.n > 0 && !result && !sentence
-	case sentence || articles[verb[0]] || result && !(bringing[verb[0]] && (n == 1 || n == 2 && steering[verb[1]])):
-		return wish, false
-	case lead.asked || inner.asked:
-		return wish, true
-	}
-	return wish, !remarking[verb[0]] && !strings.HasSuffix(verb[0], "ed") && (n == 1 || n == 2 && steering[verb[1]])
+	return words[:n], article
 }
 
 // appreciates reports whether what follows makes a request of what is done: that it, and
@@ -687,35 +740,33 @@ func lastJoined(words []string) int {
 // does it.
 func wavers(near, after string, polite bool) bool {
 	all := wordsOf(near)
-	wavers := func(w string) bool { return wavering[w] }
 	for i := 0; i+1 < len(all); i++ {
 		if self[all[i]] && all[i+1] == "i" || all[i] == "how" && all[i+1] == "to" {
 			return true
 		}
 	}
-	if polite && able().MatchString(after) {
+	end := endOf(after)
+	if polite && able().MatchString(after) || !polite && isAsk(firstRune(after[end:])) {
 		return true
 	}
-	end := endOf(after)
 	for _, c := range clausesOf(after[:end]) {
 		words := wordsOf(c.text)
 		r := requestOf(words)
-		if denies(c.text) || !r.polite && asks(words, r) || slices.ContainsFunc(words, func(w string) bool { return wavers(w) || dating[w] }) || advises(words, r) || slices.ContainsFunc(words[r.n:], func(w string) bool { return wondering[w] }) {
+		if doubts(c.text, words, r) || hasAny(words, wavering) || hasAny(words, dating) || hasAny(words[r.n:], wondering) {
 			return true
 		}
 	}
-	next := strings.TrimLeft(after[end:], ".!… \t\r\n")
-	if !polite && isAsk(firstRune(after[end:])) {
-		return true
-	}
-	next = strings.TrimLeft(next, "?؟？ \t\r\n")
-	words := wordsOf(next[:endOf(next)])
+	next := strings.TrimLeft(strings.TrimLeft(after[end:], ".!… \t\r\n"), "?؟？ \t\r\n")
+	sentence := next[:endOf(next)]
+	words := wordsOf(sentence)
 	r := requestOf(words)
-	if advises(words, r) || denies(next[:endOf(next)]) || !r.polite && asks(words, r) {
-		return true
-	}
-	return !r.polite && (isQuestion(next) && endOf(next) < len(next) || slices.ContainsFunc(words, func(w string) bool { return wondering[w] || wavering[w] })) ||
+	return doubts(sentence, words, r) || !r.polite && (isQuestion(next) && endOf(next) < len(next) || hasAny(words, wondering) || hasAny(words, wavering)) ||
 		len(words) > 0 && (words[0] == "but" || words[0] == "however")
+}
+
+// doubts reports whether a clause of some words denies or asks, or is for words about the wish.
+func doubts(clause string, words []string, r request) bool {
+	return denies(clause) || !r.polite && asks(words, r) || advises(words, r)
 }
 
 // able is what asks of a request whether it can be done.
@@ -724,6 +775,6 @@ var able = text.Pattern(`(?i)^[^.!?]*\b(?:at all|technically|legally|physically)
 // advises reports whether a clause says what is in a wish's way, or that words about it are
 // asked for.
 func advises(words []string, r request) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return complaining[w] }) ||
+	return hasAny(words, complaining) ||
 		r.n < len(words) && (explaining[words[r.n]] || words[r.n] == "let" && r.n+1 < len(words) && words[r.n+1] == "me")
 }

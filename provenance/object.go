@@ -304,37 +304,28 @@ func endsName(s string, nouns []string, start, end int, part, puts bool) bool {
 func goesOnBehind(words, nouns []string, part, puts bool) bool {
 	noun, more := true, false // a word for it may follow, other names did
 	for i, w := range words {
-		bareWord, rest := bare(w), words[i+1:]
-		next := ""
-		if len(rest) > 0 {
-			next = bare(rest[0])
-		}
+		bareWord, next, rest := bare(w), nextOf(words[i:]), words[i+1:]
 		ends := strings.ContainsFunc(w, func(r rune) bool { return isBreak(r) && r != ':' })
 		switch {
 		case placing[bareWord] && !more && !puts:
-			return ofStore(rest, nouns) || len(rest) > 0 && isPlace(rest)
+			return ofStore(rest, nouns) || isPlace(rest)
 		case leaving[bareWord]:
 			return part && bareWord == "from" || ofStore(rest, nouns)
+		case bareWord == "then" || bareWord == "dann":
+			return true
 		case more || bareWord == "" || joining[bareWord]:
 			more = more || joining[bareWord] || strings.ContainsAny(w, "&+")
-			if bareWord == "then" || bareWord == "dann" {
-				return true
-			}
 		case noun && isNoun(bareWord, nouns):
-			if noun = false; relations[bareWord] && (next == "between" || next == "zwischen") {
-				return true
+			if noun = false; relations[bareWord] && amid[next] {
+				return true // "the relation between"
 			}
 		case courteous[bareWord]:
-		case puts && (placing[bareWord] || bareWord == "as" || bareWord == "for" || bareWord == "to" || bareWord == "by" || bareWord == "via" || bareWord == "als" || bareWord == "für"):
+		case puts && (placing[bareWord] || using[bareWord]):
 			return !placing[bareWord] || !dating[next] // where, not when
 		case reasons[bareWord]:
 			return telling[next]
-		case bareWord == "for" || bareWord == "für":
-			return next == "me" || next == "us" || next == "good" || next == "ever" || next == "mich" || next == "uns" || next == "immer"
-		case behind[bareWord]:
-			return true
 		default:
-			return false
+			return behind[bareWord] || (bareWord == "for" || bareWord == "für") && favoured[next]
 		}
 		more = more || ends
 	}
@@ -344,6 +335,9 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 // isPlace reports whether words are one in small letters or a path, "in staging", and go on as a
 // sentence does: "in the first row" is where something else is, and so is a file or a page.
 func isPlace(words []string) bool {
+	if len(words) == 0 {
+		return false
+	}
 	c, _ := utf8.DecodeRuneInString(words[0])
 	return !isFile(words[0]) && len(Hosts(words[0])) == 0 && (unicode.IsLower(c) || c == '/') && !articles[bare(words[0])] && endsPlace(words)
 }
@@ -378,6 +372,14 @@ func bare(word string) string {
 	return strings.TrimFunc(lower(word), func(r rune) bool { return !isAlnum(r) && r != '\x01' })
 }
 
+// nextOf is the second of some words, bare.
+func nextOf(words []string) string {
+	if len(words) < 2 {
+		return ""
+	}
+	return bare(words[1])
+}
+
 func isNoun(word string, nouns []string) bool {
 	return slices.ContainsFunc(nouns, func(n string) bool {
 		return slices.ContainsFunc(strings.FieldsFunc(n, func(r rune) bool { return r == ' ' || r == '.' }), func(n string) bool { return strings.EqualFold(n, word) })
@@ -388,16 +390,13 @@ func isNoun(word string, nouns []string) bool {
 func behindLead(words, nouns []string) []string {
 	noun, every, pair := false, false, false
 	for len(words) > 0 {
-		w, next := bare(words[0]), ""
-		if len(words) > 1 {
-			next = bare(words[1])
-		}
+		w, next := bare(words[0]), nextOf(words)
 		switch {
 		case isNoun(w, nouns) || all[w]:
 			noun, every, pair = true, all[w], relations[w]
 		case idle[w] || leadIn[w] && !noun:
 		case (w == "that" || w == "this" || w == "those" || w == "these" || w == quotedName) && isNoun(next, nouns) && !noun:
-		case noun && (every && leadOn[w] || pair && (w == "between" || w == "zwischen") || calling[w] || definite[w] || w == "with" && isNoun(next, nouns)): // "with name Anna", not "with Anna"
+		case noun && (every && leadOn[w] || pair && amid[w] || calling[w] || definite[w] || w == "with" && isNoun(next, nouns)): // "with name Anna", not "with Anna"
 		default:
 			return words
 		}
@@ -419,6 +418,7 @@ var (
 		der die das den dem mein meine meinen unser unsere unseren beide`)
 	leadOn    = wordSet("of about on called named titled you we i know have remember saved stored noted that is are über von zwischen namens")
 	calling   = wordSet("called named titled namens")
+	amid      = wordSet("between zwischen")
 	relations = wordSet("relation relations relationship relationships link links connection connections edge edges")
 	// all are words for all that there is of something.
 	all = wordSet("everything all anything alles")
@@ -441,6 +441,9 @@ var (
 	leavingOpen = wordSet("of it him her somebody someone something person thing eine einen eines von")
 	// putting begin the orders of what is put somewhere.
 	putting = wordSet("type enter put fill write search look choose select pick set submit")
+	// using are those before how, and for what, favoured those behind "for" that say nothing of a name.
+	using    = wordSet("as for to by via als für")
+	favoured = wordSet("me us good ever mich uns immer")
 	// leaving are those before what it is taken from, storing those for where all such things are.
 	leaving = wordSet("from off of out aus von")
 	// and holding for what such things stand in, by a name of its own or without.

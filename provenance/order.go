@@ -58,7 +58,7 @@ func Orders(text string, start, end int) bool {
 	if words := wordsOf(clause); len(words) > 0 && !goesOn[words[0]] || slices.ContainsFunc(words[:min(2, len(words))], negates) {
 		return false // "run x is what it says", "start x hangs", "führe x nicht aus"
 	}
-	if slices.ContainsFunc(wordsOf(sentence), func(w string) bool { return putOff[w] }) {
+	if hasAny(wordsOf(sentence), putOff) {
 		return false // "after the release, run x"
 	}
 	return !headed(said[:verb.start]) && fitsPlace(said[:verb.start], false) && Means(said, verb.start, verb.end)

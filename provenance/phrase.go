@@ -116,7 +116,7 @@ var ofWhat = text.Pattern(`(?i)^(?:of|von|aus)[ \t]+(?:(` + placeForm + `)|(?:th
 // branch", not "the open PR".
 func Anew(text string, start, end int) bool {
 	words := wordsOf(text[start:end])
-	return slices.ContainsFunc(words, func(w string) bool { return indefinite[w] }) &&
+	return hasAny(words, indefinite) &&
 		!slices.ContainsFunc(words, func(w string) bool { return definite[w] && !indefinite[w] }) && Wholly(text, start, end)
 }
 
@@ -145,53 +145,65 @@ func essential(phrase string) []string {
 func follow(text string, i int, words []string) int {
 	at, all, between := i, false, 0
 	for n := 0; ; {
-		word, marked := at, at
-		if r, size := utf8.DecodeRuneInString(text[at:]); n > 0 && closers[r] != "" {
-			marked += size
+		end, says := saysWord(text, at, words[n], n == 0)
+		behind := end
+		if n > 0 {
+			behind += markAt(text[end:])
 		}
-		next := 0
-		if n == 0 {
-			for _, w := range gerunds(words[0]) {
-				next = max(next, spells(text[at:], w))
-			}
-		}
-		if next == 0 {
-			next = spells(text[at:], words[n])
-		}
-		if next == 0 && marked > at {
-			word, next = marked, spells(text[marked:], words[n])
-		}
-		end := word + next
-		if next > 0 && n == len(words)-1 {
+		switch {
+		case says && n == len(words)-1:
 			return end
-		}
-		if r, size := utf8.DecodeRuneInString(text[end:]); next > 0 && n > 0 && closers[r] != "" {
-			end += size
-		}
-		if next > 0 && end < len(text) && isBlank(text[end]) {
-			n, all, between = n+1, false, 0
-		} else if n == 0 {
+		case says && behind < len(text) && isBlank(text[behind]):
+			n, end, all, between = n+1, behind, false, 0
+		case n == 0:
 			return 0
-		} else {
-			end = at
-			for end < len(text) && !isBlank(text[end]) {
-				end++
-			}
-			w := lower(text[at:end])
-			if end == len(text) || !definite[w] && !idle[w] && w != "all" && !(all && w == "of") {
+		default:
+			size := strings.IndexAny(text[at:], " \t")
+			if size < 0 {
 				return 0
 			}
-			if !(all && w == "of") {
+			end = at + size
+			w := lower(text[at:end])
+			if !all || w != "of" {
 				between++
 			}
-			if between > mostBetween {
+			if !fills(w, all) || between > mostBetween {
 				return 0
 			}
 			all = w == "all"
 		}
-		for at = end; at < len(text) && isBlank(text[at]); at++ {
-		}
+		at = len(text) - len(strings.TrimLeft(text[end:], " \t"))
 	}
+}
+
+// fills reports whether a word within a phrase leaves it as it is; all says that "all" stands before.
+func fills(w string, all bool) bool { return definite[w] || idle[w] || w == "all" || all && w == "of" }
+
+// saysWord returns where a word of a phrase ends that a text says from a place on: the first one in
+// its form in -ing too, another one behind a mark.
+func saysWord(text string, at int, word string, first bool) (end int, ok bool) {
+	n := spells(text[at:], word)
+	if first {
+		long := 0
+		for _, w := range gerunds(word) {
+			long = max(long, spells(text[at:], w))
+		}
+		if long > 0 {
+			n = long
+		}
+	} else if n == 0 {
+		at += markAt(text[at:])
+		n = spells(text[at:], word)
+	}
+	return at + n, n > 0
+}
+
+// markAt is the size of the mark of a quotation that a text begins with, 0 where there is none.
+func markAt(text string) int {
+	if r, size := utf8.DecodeRuneInString(text); closers[r] != "" {
+		return size
+	}
+	return 0
 }
 
 // mostBetween bounds how many words stand between two of a phrase.
