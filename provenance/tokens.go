@@ -41,18 +41,17 @@ func read(text string) reading {
 			continue
 		}
 		if i >= word {
-			word = len(text)
-			if n := strings.IndexFunc(text[i:], blank); n >= 0 {
-				word = i + n
+			if word = strings.IndexFunc(text[i:], blank) + i; word < i {
+				word = len(text)
 			}
 		}
-		begins := beginsAt(text, i)
-		if after := i > 0 && text[i-1] == '#' && beginsAt(text, i-1); after && !begins {
-			r.hash[i] = true
-		} else if !begins {
-			continue
-		} else {
+		switch {
+		case beginsAt(text, i):
 			r.tokens++
+		case i > 0 && text[i-1] == '#' && beginsAt(text, i-1):
+			r.hash[i] = true
+		default:
+			continue
 		}
 		for n := 1; n <= headLength && i+n <= len(text); n++ {
 			if n == headLength || r.end[i+n] {
@@ -71,12 +70,6 @@ func (r *reading) spell(i, end int) {
 	if c, _ := utf8.DecodeRuneInString(word); isMark(c) {
 		return // nothing of a type begins so
 	}
-	file := func(t Type, end int) {
-		if c, _, why := Canonical(t, strictjson.StringOf(r.text[i:end])); why == "" {
-			k := string(t) + "\x00" + c
-			r.typed[k] = append(r.typed[k], span{i, end})
-		}
-	}
 	tries := 0
 	for n := 1; n <= len(word) && tries < 16; n++ {
 		if !r.end[i+n] {
@@ -84,49 +77,67 @@ func (r *reading) spell(i, end int) {
 		}
 		tries++
 		w := word[:n]
-		switch {
-		case strings.Contains(w, "://"):
-			file(URL, i+n)
-		case strings.Contains(w, "@"):
-			file(Email, i+n)
-		case w[0] == '/':
-			file(Path, i+n)
-		case w[0] >= '0' && w[0] <= '9' || w[0] == '-':
-			file(Integer, i+n)
-			file(Decimal, i+n)
-			file(Time, i+n)
-			file(Host, i+n)
-		case strings.Contains(w, "."):
-			file(Host, i+n)
+		for _, t := range formsOf(w) {
+			r.file(t, i, i+n)
 		}
 		if !norm.NFC.IsNormalString(w) {
-			file(ID, i+n)
+			r.file(ID, i, i+n)
 		}
 	}
 	// Written in groups, the words that follow belong to it.
-	t, form := Phone, "0123456789 -.()"
 	if ibanStart().MatchString(word) {
-		t, form = IBAN, " 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	} else if word[0] != '+' {
-		return
+		r.groups(IBAN, i, " 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+	} else if word[0] == '+' {
+		r.groups(Phone, i, "0123456789 -.()")
 	}
+}
+
+// file files a stretch under its form, if it is of a type.
+func (r *reading) file(t Type, from, to int) {
+	if c, _, why := Canonical(t, strictjson.StringOf(r.text[from:to])); why == "" {
+		k := string(t) + "\x00" + c
+		r.typed[k] = append(r.typed[k], span{from, to})
+	}
+}
+
+// formsOf are the types of which a word may be.
+func formsOf(w string) []Type {
+	switch {
+	case strings.Contains(w, "://"):
+		return []Type{URL}
+	case strings.Contains(w, "@"):
+		return []Type{Email}
+	case w[0] == '/':
+		return []Type{Path}
+	case startsDigit(w) || w[0] == '-':
+		return []Type{Integer, Decimal, Time, Host}
+	case strings.Contains(w, "."):
+		return []Type{Host}
+	}
+	return nil
+}
+
+// groups files what begins at i and is made of some characters, up to each end of a token.
+func (r *reading) groups(t Type, i int, of string) {
 	for n := 1; i+n <= len(r.text) && n < 48; n++ {
-		if rest := r.text[i+n:]; n > 8 && r.end[i+n] {
+		rest := r.text[i+n:]
+		stops := strings.HasPrefix(rest, ". ")
+		if n > 8 && r.end[i+n] {
 			// Of a number in groups a part is another number.
-			if t != Phone || !strings.Contains(r.text[i:i+n], " ") || !startsDigit(strings.TrimLeft(rest, " -.()")) || strings.HasPrefix(rest, ". ") {
-				file(t, i+n)
+			if t != Phone || stops || !strings.Contains(r.text[i:i+n], " ") || !startsDigit(strings.TrimLeft(rest, " -.()")) {
+				r.file(t, i, i+n)
 			}
-			if strings.HasPrefix(rest, ". ") {
+			if stops {
 				return
 			}
 		}
-		if i+n < len(r.text) && !strings.Contains(form, r.text[i+n:i+n+1]) {
+		if rest != "" && !strings.Contains(of, rest[:1]) {
 			return
 		}
 	}
 }
 
-func startsDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
+func startsDigit(s string) bool { return s != "" && isNumeral(s[0]) }
 
 // longWord bounds how much of a word without white space is read by its type.
 const longWord = 2048
@@ -137,10 +148,10 @@ var ibanStart = text.Pattern(`^[A-Za-z]{2}[0-9]{2}`)
 // that typed form. bare says that it stands there, but of small space and
 // without a word before it. What says whom or what an act is for does not end in the
 // stop that ends the sentence.
-func (r *reading) find(q *Query, text, typed string, words []string, named, small, ordered bool) (s span, found, bare bool) {
+func (r *reading) find(q *Query, text, typed string, words []string, named, small bool) (s span, found, bare bool) {
 	looks := 0
 	counts := func(at span) bool {
-		if looks++; ordered && (looks > mostSaid || !Orders(r.text, at.start, at.end)) || q.isOrdered != nil && (looks > mostSaid || !q.isOrdered(at)) {
+		if looks++; q.isOrdered != nil && (looks > mostSaid || !q.isOrdered(at)) {
 			return false
 		}
 		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) || slices.ContainsFunc(q.longer, func(name string) bool { return r.within(at, name) }) {

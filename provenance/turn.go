@@ -294,11 +294,12 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 	reason := writ.ProvenanceUnseen
 	for i := range l.holdingTurns(v, typed) {
 		t := &l.turns[i]
-		if q.isOrdered = nil; len(q.Orders) > 0 {
+		q.isOrdered = q.runs(&t.own)
+		if runs := q.isOrdered; len(q.Orders) > 0 {
 			stand := sync.OnceValue(func() bool { return l.ordersStand(i, q.Orders) })
-			q.isOrdered = func(at span) bool { return stand() && l.orderedAt(i, at, &q) }
+			q.isOrdered = func(at span) bool { return (runs == nil || runs(at)) && stand() && l.orderedAt(i, at, &q) }
 		}
-		s, found, bare := t.own.find(&q, v, typed, words, named, isSmall, q.Ordered)
+		s, found, bare := t.own.find(&q, v, typed, words, named, isSmall)
 		switch {
 		case found:
 			return t.quote(s), ""
@@ -306,7 +307,7 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 			reason = writ.ProvenanceSmall
 		case reason == writ.ProvenanceUnseen:
 			q.isOrdered = nil
-			if _, found, bare := t.quoted.find(&q, v, typed, words, named, isSmall, false); found || bare {
+			if _, found, bare := t.quoted.find(&q, v, typed, words, named, isSmall); found || bare {
 				reason = writ.ProvenanceLabel
 			}
 		}
@@ -315,11 +316,20 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 		if len(q.Orders) > 0 {
 			break // who only agrees orders nothing new
 		}
-		if s, found, _ := t.own.find(&q, v, typed, words, named, isSmall, q.Ordered); found {
+		q.isOrdered = q.runs(&t.own)
+		if s, found, _ := t.own.find(&q, v, typed, words, named, isSmall); found {
 			return t.quote(s), ""
 		}
 	}
 	return Quote{}, reason
+}
+
+// runs says of a stretch of a turn whether it is to be run, nil where that is not asked.
+func (q *Query) runs(r *reading) func(span) bool {
+	if !q.Ordered {
+		return nil
+	}
+	return func(at span) bool { return Orders(r.text, at.start, at.end) }
 }
 
 // words are those that say before a value what it is.
