@@ -223,34 +223,43 @@ func atomsOf(plain string) (out []Atom) {
 // prose, and an expression reads every byte of it many times.
 func mayHold(s string, kind AtomKind, marks string) bool {
 	switch kind {
-	case HostAtom: // a dot within a word
-		for i := 1; i+1 < len(s); i++ {
-			if c := s[i]; (c == '.' || c >= utf8.RuneSelf) && s[i-1] != ' ' && s[i+1] != ' ' && s[i+1] != '\n' {
-				return true
-			}
-		}
-		return false
-	case KeyAtom: // a long word
-		n := 0
-		for i := range len(s) {
-			if n++; s[i] == ' ' || s[i] == '\n' {
-				n = 0
-			}
-			if n >= 20 {
-				return true
-			}
-		}
-		return false
+	case HostAtom:
+		return hasDotted(s)
+	case KeyAtom:
+		return hasLongWord(s)
 	case NumberAtom: // some digits
 		n := 0
 		for i := range len(s) {
-			if '0' <= s[i] && s[i] <= '9' {
+			if isNumeral(s[i]) {
 				n++
 			}
 		}
 		return n >= 7
 	}
 	return strings.ContainsAny(s, marks)
+}
+
+// hasDotted reports a dot within a word.
+func hasDotted(s string) bool {
+	for i := 1; i+1 < len(s); i++ {
+		if c := s[i]; (c == '.' || c >= utf8.RuneSelf) && s[i-1] != ' ' && s[i+1] != ' ' && s[i+1] != '\n' {
+			return true
+		}
+	}
+	return false
+}
+
+func hasLongWord(s string) bool {
+	n := 0
+	for i := range len(s) {
+		if n++; s[i] == ' ' || s[i] == '\n' {
+			n = 0
+		}
+		if n >= 20 {
+			return true
+		}
+	}
+	return false
 }
 
 // digitOf returns the ASCII digit of a digit of any script.
@@ -341,35 +350,35 @@ func links(s string) []string {
 		return !strings.ContainsAny(w, ".。") && !strings.Contains(w, "://")
 	})
 	var out []string
-	for _, f := range atomForms {
-		if f.kind == PathAtom {
-			break // what follows are no links
-		}
+	for _, f := range linkForms {
 		for i, w := range words {
 			if !mayHold(w, f.kind, f.marks) {
 				continue
 			}
-			var rest strings.Builder
-			done := 0
-			for _, at := range f.form().FindAllStringIndex(w, -1) {
+			found := f.form().FindAllStringIndex(w, -1)
+			for _, at := range found {
 				link := strings.TrimRight(w[at[0]:at[1]], ".,;:!?*_")
-				before, _ := utf8.DecodeLastRuneInString(w[:at[0]])
-				part := isAlnum(before) || strings.ContainsRune("/@.-_\\", before)
-				if (f.kind == LinkAtom && f.t == URL || f.kind == HostAtom) && !part && isAtom(f.kind, link) && len(out) < maxLinks && !slices.Contains(out, link) {
+				if f.links(link, w[:at[0]]) && len(out) < maxLinks && !slices.Contains(out, link) {
 					out = append(out, link)
 				}
-				rest.WriteString(w[done:at[0]])
-				rest.WriteString(" ")
-				done = at[1]
 			}
-			if done > 0 {
-				rest.WriteString(w[done:])
-				words[i] = rest.String()
+			if len(found) > 0 {
+				words[i] = f.form().ReplaceAllString(w, " ")
 			}
 		}
 	}
 	return out
 }
+
+// links reports whether what was found behind a text, in its word, is a link, and no part of
+// something longer.
+func (f *atomForm) links(found, before string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	return (f.kind == LinkAtom && f.t == URL || f.kind == HostAtom) && !isAlnum(last) && !strings.ContainsRune("/@.-_\\", last) && isAtom(f.kind, found)
+}
+
+// linkForms are those of links, and of what is looked for before them.
+var linkForms = atomForms[:slices.IndexFunc(atomForms, func(f atomForm) bool { return f.kind == PathAtom })]
 
 // maxLinks bounds how many links of one text can be followed.
 const maxLinks = 64

@@ -14,28 +14,34 @@ import (
 // ("claude.ai").
 func Hosts(s string) (out []string) {
 	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return blank(r) || isMark(r) || r == ',' || r == ';' }) {
-		w = strings.ToLower(strings.TrimRight(w, stops))
-		if at := strings.Index(w, "://"); at < 0 {
-			host := w
-			if i := strings.IndexAny(w, "/?#:"); i >= 0 {
-				host = w[:i]
-			}
-			if _, _, is := bareHost(strictjson.StringOf("https://" + host)); !is && host != "localhost" && !address().MatchString(host) {
-				continue
-			}
-			w = "https://" + w
-		}
-		if u, err := url.Parse(w); err == nil && u.Hostname() != "" {
-			host := strings.TrimRight(u.Hostname(), ".")
-			if p := u.Port(); p != "" && !(p == "443" && u.Scheme == "https" || p == "80" && u.Scheme == "http") {
-				host += ":" + p
-			}
-			if !slices.Contains(out, host) {
-				out = append(out, host)
-			}
+		if host, is := hostOf(strings.ToLower(strings.TrimRight(w, stops))); is && !slices.Contains(out, host) {
+			out = append(out, host)
 		}
 	}
 	return out
+}
+
+// hostOf is the host of a word in small letters.
+func hostOf(w string) (host string, is bool) {
+	if !strings.Contains(w, "://") {
+		host = w
+		if i := strings.IndexAny(w, "/?#:"); i >= 0 {
+			host = w[:i]
+		}
+		if _, _, is := bareHost(strictjson.StringOf("https://" + host)); !is && host != "localhost" && !address().MatchString(host) {
+			return "", false
+		}
+		w = "https://" + w
+	}
+	u, err := url.Parse(w)
+	if err != nil || u.Hostname() == "" {
+		return "", false
+	}
+	host = strings.TrimRight(u.Hostname(), ".")
+	if p := u.Port(); p != "" && !(p == "443" && u.Scheme == "https" || p == "80" && u.Scheme == "http") {
+		host += ":" + p
+	}
+	return host, true
 }
 
 var address = text.Pattern(`^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$`)

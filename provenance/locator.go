@@ -169,40 +169,16 @@ func absoluteURL(s string) (string, writ.Reason) {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, tail = rest[:i], rest[i:]
 	}
-	if strings.ContainsAny(authority, "@%") {
-		return refuse()
-	}
-	if authority == "" {
-		if scheme != "file" {
-			return refuse()
-		}
-	} else {
-		name, port := authority, ""
-		if i := strings.LastIndexByte(authority, ':'); i > strings.LastIndexByte(authority, ']') {
-			name, port = authority[:i], authority[i+1:]
-			if port != "" {
-				n, err := strconv.Atoi(port)
-				if err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port {
-					return refuse()
-				}
-			}
-		}
-		h, why := host(name)
-		if why != "" {
-			return "", why
-		}
-		authority = h
-		if port != "" && port != defaultPorts[scheme] {
-			authority += ":" + port
-		}
+	authority, why := authorityOf(scheme, authority)
+	if why != "" {
+		return "", why
 	}
 	tail, fragment, hasFragment := strings.Cut(tail, "#")
 	p, query, hasQuery := strings.Cut(tail, "?")
 	if p == "" {
 		p = "/"
 	}
-	p, why := percent(p, true)
-	if why != "" {
+	if p, why = percent(p, true); why != "" {
 		return "", why
 	}
 	for i, seg := range strings.Split(p[1:], "/") {
@@ -216,16 +192,37 @@ func absoluteURL(s string) (string, writ.Reason) {
 		mark string
 		text string
 	}{{hasQuery, "?", query}, {hasFragment, "#", fragment}} {
-		if !part.has {
-			continue
-		}
 		text, why := percent(part.text, false)
 		if why != "" {
 			return "", why
 		}
-		out += part.mark + text
+		if part.has {
+			out += part.mark + text
+		}
 	}
 	return out, ""
+}
+
+// authorityOf is the host of a URL, with a port that is not its scheme's.
+func authorityOf(scheme, authority string) (string, writ.Reason) {
+	if strings.ContainsAny(authority, "@%") || authority == "" && scheme != "file" {
+		return "", writ.FormNotCanonical
+	}
+	if authority == "" {
+		return "", ""
+	}
+	name, port := authority, ""
+	if i := strings.LastIndexByte(authority, ':'); i > strings.LastIndexByte(authority, ']') {
+		name, port = authority[:i], authority[i+1:]
+	}
+	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port) {
+		return "", writ.FormNotCanonical
+	}
+	h, why := host(name)
+	if port != "" && port != defaultPorts[scheme] {
+		h += ":" + port
+	}
+	return h, why
 }
 
 // percent rewrites a URL's part with upper-case escapes, unreserved characters
@@ -235,29 +232,21 @@ func percent(s string, inPath bool) (string, writ.Reason) {
 	const upper = "0123456789ABCDEF"
 	var out, plain strings.Builder // plain is what the part says once decoded
 	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c != '%' {
-			plain.WriteByte(c)
-			if c < 0x80 {
-				out.WriteByte(c)
-			} else {
-				out.Write([]byte{'%', upper[c>>4], upper[c&15]})
-			}
-			continue
-		}
-		b, ok := unhex(s[i+1:])
-		if !ok || b < 0x20 || b == 0x7f {
-			return "", writ.FormNotCanonical
-		}
-		if inPath {
-			_, twice := unhex(s[i+3:])
-			if b == '.' || b == '/' || b == '\\' || b == '%' && twice {
+		b := s[i]
+		bare := b < 0x80
+		if b == '%' {
+			var ok bool
+			if b, ok = unhex(s[i+1:]); !ok || b < 0x20 || b == 0x7f {
 				return "", writ.FormNotCanonical
 			}
+			if _, twice := unhex(s[i+3:]); inPath && (b == '.' || b == '/' || b == '\\' || b == '%' && twice) {
+				return "", writ.FormNotCanonical
+			}
+			i += 2
+			bare = unreserved(b)
 		}
-		i += 2
 		plain.WriteByte(b)
-		if unreserved(b) {
+		if bare {
 			out.WriteByte(b)
 		} else {
 			out.Write([]byte{'%', upper[b>>4], upper[b&15]})

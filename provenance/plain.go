@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,32 +32,12 @@ func PlainAtoms(s string, names []string) []Atom {
 		}
 		return slashed(unquoted(escaped5C().ReplaceAllString(plain, "/")))
 	}
-	out := atomsAs(s, read, func(a Atom) bool {
-		switch a.Kind {
-		case LinkAtom:
-			_, value, _ := strings.Cut(a.Text, ":")
-			return in == textArgument && narrows().MatchString(a.Text) && !keyIn(value)
-		case MailAtom, HiddenAtom, ManyAtoms:
-			return false
-		case HostAtom:
-			return isPath || !resolves(a.Text, in)
-		case KeyAtom:
-			return !keyIn(a.Text) // a long relative path is none unless a part of it is one
-		}
-		return true
-	})
+	out := atomsAs(s, read, func(a Atom) bool { return in.lets(a, isPath) })
 	if !isPath {
 		plain, _ := plainOf(s)
-		var hosts []string
-		for _, reading := range []string{slashed(plain), read(plain)} {
-			hosts = append(hosts, addresses(reading, in)...)
-			if of := share(reading); of != "" && in != textArgument {
-				hosts = append(hosts, of)
-			}
-		}
-		for _, f := range hosts {
-			a := Atom{HostAtom, f, Host}
-			if !strings.Contains(s, f) {
+		for _, host := range slices.Concat(in.hosts(slashed(plain)), in.hosts(read(plain))) {
+			a := Atom{HostAtom, host, Host}
+			if !strings.Contains(s, host) {
 				a = Atom{Kind: HiddenAtom}
 			}
 			if !slices.Contains(out, a) {
@@ -74,6 +55,31 @@ func PlainAtoms(s string, names []string) []Atom {
 			at = len(begin)
 		}
 		out[i].Text = spelt[at:end]
+	}
+	return out
+}
+
+// lets reports whether an atom of an argument reaches nothing and carries nothing.
+func (in argument) lets(a Atom, isPath bool) bool {
+	switch a.Kind {
+	case LinkAtom:
+		_, value, _ := strings.Cut(a.Text, ":")
+		return in == textArgument && narrows().MatchString(a.Text) && !keyIn(value)
+	case MailAtom, HiddenAtom, ManyAtoms:
+		return false
+	case HostAtom:
+		return isPath || !resolves(a.Text, in)
+	case KeyAtom:
+		return !keyIn(a.Text) // a long relative path is none unless a part of it is one
+	}
+	return true
+}
+
+// hosts are those of a text that no form of an atom shows.
+func (in argument) hosts(s string) []string {
+	out := addresses(s, in)
+	if of := share(s); of != "" && in != textArgument {
+		out = append(out, of)
 	}
 	return out
 }
@@ -179,40 +185,52 @@ var dottedDay = text.Pattern(`^[0-3]?[0-9]\.[01]?[0-9]\.(?:19|20)[0-9]{2}$`)
 func addresses(s string, in argument) (out []string) {
 	whole := strings.TrimLeft(strings.TrimSpace(s), "/")
 	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(between, r) }) {
-		host, behind := strings.TrimLeft(word, "/"), ""
-		bare := strings.ToLower(strings.ReplaceAll(strings.TrimRight(host, ".:!?"), "。", "."))
-		ip, ok := Address(bare)
-		if !ok {
-			end := strings.IndexAny(host, "/?#:")
-			if strings.HasPrefix(host, "[") {
-				end = strings.IndexByte(host, ']') + 1
-			}
-			if end <= 0 {
-				continue
-			}
-			host, behind = host[:end], host[end:]
-			bare = strings.ToLower(strings.TrimRight(strings.ReplaceAll(host, "。", "."), "."))
-			if ip, ok = Address(bare); !ok {
-				continue
-			}
+		if a, ok := addressOf(word); ok && a.isHost(whole, in) {
+			out = append(out, strings.TrimRight(a.host, ".:!?"))
 		}
-		goesOn := strings.ContainsFunc(behind, unicode.IsLetter)
-		dots, hex := strings.Count(bare, "."), strings.Contains(bare, "0x")
-		switch {
-		case ip.AsSlice()[0] == 0:
-			continue
-		case ip.Is6(), in == hostArgument && (dots > 0 || hex), dots > 0 && hex, goesOn && (dots > 0 || hex), dots == 3:
-		case in == hostArgument: // an integer alone, or with a path behind it
-			if !strings.HasPrefix(whole, host+behind) || behind == "" && whole != host {
-				continue
-			}
-		case in == someArgument && (dots > 1 && !dottedDay().MatchString(bare) || hex):
-		default:
-			continue
-		}
-		out = append(out, strings.TrimRight(host, ".:!?"))
 	}
 	return out
+}
+
+// addressed is an address in numbers that a word begins with.
+type addressed struct {
+	ip           netip.Addr
+	host, behind string
+	bare         string // host as it is read
+}
+
+func addressOf(word string) (a addressed, ok bool) {
+	a.host = strings.TrimLeft(word, "/")
+	a.bare = strings.ToLower(strings.ReplaceAll(strings.TrimRight(a.host, ".:!?"), "。", "."))
+	if a.ip, ok = Address(a.bare); ok {
+		return a, true
+	}
+	end := strings.IndexAny(a.host, "/?#:")
+	if strings.HasPrefix(a.host, "[") {
+		end = strings.IndexByte(a.host, ']') + 1
+	}
+	if end <= 0 {
+		return a, false
+	}
+	a.host, a.behind = a.host[:end], a.host[end:]
+	a.bare = strings.ToLower(strings.TrimRight(strings.ReplaceAll(a.host, "。", "."), "."))
+	a.ip, ok = Address(a.bare)
+	return a, ok
+}
+
+// isHost reports whether it is one in an argument, of which whole is the text.
+func (a *addressed) isHost(whole string, in argument) bool {
+	dots, hex := strings.Count(a.bare, "."), strings.Contains(a.bare, "0x")
+	goesOn := strings.ContainsFunc(a.behind, unicode.IsLetter)
+	switch {
+	case a.ip.AsSlice()[0] == 0:
+		return false
+	case a.ip.Is6(), dots == 3, dots > 0 && hex, (in == hostArgument || goesOn) && (dots > 0 || hex):
+		return true
+	case in == hostArgument: // an integer alone, or with a path behind it
+		return whole == a.host || a.behind != "" && strings.HasPrefix(whole, a.host+a.behind)
+	}
+	return in == someArgument && (dots > 1 && !dottedDay().MatchString(a.bare) || hex)
 }
 
 var charEscape = text.Pattern(`\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))`)
