@@ -59,52 +59,43 @@ func (n *Names) all() []named {
 // looked at.
 func (n *Names) read(t *turn, runs int) int {
 	text := t.own.text
-	var ends []int
-	for i := range text {
-		if i > 0 && endsAt(text, i) {
-			ends = append(ends, i)
-		}
-	}
-	ends = append(ends, len(text))
 	for i, c := range text {
 		if blank(c) || !t.own.hash[i] && !wordAt(text, i) {
 			continue
-		}
-		for len(ends) > 0 && ends[0] <= i {
-			ends = ends[1:]
 		}
 		most := min(len(text), i+longestName)
 		if z := strings.IndexByte(text[i:most], 0); z >= 0 {
 			most = i + z
 		}
-		for _, e := range ends {
-			if e > most {
-				break
+		for e := i + 1; e <= most; e++ {
+			if !t.own.end[e] {
+				continue
 			}
 			if runs--; runs < 0 {
 				return 0
 			}
-			if name, is := n.l.nameAt(t, span{i, e}); is {
-				n.said = append(n.said, name)
-			}
+			n.add(t, span{i, e})
 		}
 	}
 	return runs
 }
 
-// nameAt is a stretch of a turn, if results hold it and it may name something.
-func (l *Ledger) nameAt(t *turn, at span) (n named, ok bool) {
+// add adds a stretch of a turn, if results hold it and it may name something.
+func (n *Names) add(t *turn, at span) {
 	word, hash := t.own.text[at.start:at.end], t.own.hash[at.start]
-	n = named{at: t.quote(at), word: word, short: !isName(word), hash: hash}
-	n.whole, n.last = l.holding(word)
-	if n.up = l.lookups[word]; hash {
-		n.last, n.up = nil, nil
+	name := named{at: t.quote(at), word: word, short: !isName(word), hash: hash}
+	name.whole, name.last = n.l.holding(word)
+	if name.up = n.l.lookups[word]; hash {
+		name.last, name.up = nil, nil
 	}
-	if name, ok := inAnyCase(word); ok && !hash && len(n.whole)+len(n.last)+len(n.up) == 0 {
+	held := len(name.whole) + len(name.last) + len(name.up)
+	if folded, ok := inAnyCase(word); ok && !hash && held == 0 {
 		var one [1]uint32
-		n.cased = slices.Clone(l.store.under(l.digest(casedDomain, name), &one))
+		name.cased = slices.Clone(n.l.store.under(n.l.digest(casedDomain, folded), &one))
 	}
-	return n, len(n.whole)+len(n.last)+len(n.up)+len(n.cased) > 0 && (!n.short || shortName(word) || hash && shortTag(word)) && !t.own.closes(at) && !t.own.cuts(at)
+	if held+len(name.cased) > 0 && (!name.short || shortName(word) || hash && shortTag(word)) && !t.own.closes(at) && !t.own.cuts(at) {
+		n.said = append(n.said, name)
+	}
 }
 
 // holding returns the facts that have a text or a number as their value, and the
@@ -222,32 +213,37 @@ func (a *anchoring) names(n *named) bool {
 		return false
 	}
 	found := false
-	for _, i := range slices.Concat(n.whole, n.cased) {
-		anchor, twin := a.holds(i)
-		if found = found || anchor; twin {
-			return false
-		}
-	}
-	for _, i := range n.last {
-		f := a.l.store.at(i)
-		switch m := &a.l.store.metas[f.meta]; {
-		case m.collection != a.q.Collection || m.typ != Path:
-		case !a.same(f):
-			return false
-		case f.label >= writ.System && f.flags&listed != 0:
-			found = found || !a.guaranteed
-		}
-	}
-	for _, i := range n.up {
-		switch f := a.l.store.at(i); {
-		case a.l.store.metas[f.meta].collection != a.q.Collection:
-		case !a.same(f):
-			return false
-		case f.label >= writ.System && !a.sent:
-			found = found || !a.guaranteed || !a.plain && !a.free || a.ours && f.flags&opened == 0
+	for _, of := range []struct {
+		facts []uint32
+		says  func(uint32) (anchor, other bool)
+	}{{n.whole, a.holds}, {n.cased, a.holds}, {n.last, a.endsIn}, {n.up, a.lookedUp}} {
+		for _, i := range of.facts {
+			anchor, other := of.says(i)
+			if found = found || anchor; other {
+				return false
+			}
 		}
 	}
 	return found && a.visits >= 0
+}
+
+// endsIn says the same as holds of a path that ends in the name.
+func (a *anchoring) endsIn(i uint32) (anchor, other bool) {
+	f := a.l.store.at(i)
+	if m := &a.l.store.metas[f.meta]; m.collection != a.q.Collection || m.typ != Path {
+		return false, false
+	}
+	return f.label >= writ.System && f.flags&listed != 0 && !a.guaranteed, !a.same(f)
+}
+
+// lookedUp says the same of a member that was looked up by the name.
+func (a *anchoring) lookedUp(i uint32) (anchor, other bool) {
+	f := a.l.store.at(i)
+	if a.l.store.metas[f.meta].collection != a.q.Collection {
+		return false, false
+	}
+	names := !a.guaranteed || !a.plain && !a.free || a.ours && f.flags&opened == 0
+	return f.label >= writ.System && !a.sent && names, !a.same(f)
 }
 
 // longestCased bounds the bytes of a name that is found in any letters.
@@ -304,37 +300,52 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 		return a.cased && m.collection == a.q.Collection && m.named && f.label >= writ.System && (f.flags&listed != 0 || a.closed()), false
 	}
 	id := m.collection == a.q.Collection // and so the very one
-	mine, complete, ours := false, false, a.ours && (id || m.calls)
+	in := a.beside(i, rec)
+	least := a.least(a.ours && (id || m.calls) && !in.opened, m.calls)
+	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || (m.collection == "" || m.calls) && f.label >= least && (in.complete || a.l.searchedFor(f, a.at))
+	worth = worth && (in.complete || !a.cased || id && a.closed())
+	return in.mine && !in.other && worth && f.node == rec && (!a.hash || m.calls), in.other
+}
+
+// least is what a name that is no id has to be worth; called says that it is what people call the
+// record, ours that strangers gave nothing there that name.
+func (a *anchoring) least(ours, called bool) writ.Label {
+	switch {
+	case a.guaranteed && a.plain && !ours, a.free && called:
+		return writ.Operator // which no result has
+	case a.guaranteed:
+		return writ.System
+	}
+	return writ.External
+}
+
+// members is what the members of the collection asked for say that stand directly in a record:
+// that it is the one asked for, of a whole list, and perhaps let in by an act; or another one.
+type members struct{ mine, complete, opened, other bool }
+
+// beside looks at those in the record of a fact.
+func (a *anchoring) beside(i, rec uint32) (in members) {
+	s := &a.l.store
 	s.around(i, func(at uint32) bool {
 		g := s.at(at)
-		if a.visits--; a.visits < 0 || g.evidence != f.evidence {
+		if a.visits--; a.visits < 0 || g.evidence != s.at(i).evidence {
 			return false
 		}
-		in, ok := s.record(g)
-		if !ok || in != rec {
+		if of, ok := s.record(g); !ok || of != rec {
 			return s.within(g.node, rec) // of another record, in this one or after it
 		}
-		if n := &s.metas[g.meta]; n.collection == a.q.Collection && n.named {
-			if !a.same(g) {
-				other = true
-			} else if g.label >= writ.System {
-				mine, complete = true, complete || g.flags&listed != 0
-				ours = ours && g.flags&opened == 0
-			}
+		if m := &s.metas[g.meta]; m.collection != a.q.Collection || !m.named {
+			return true
+		}
+		if !a.same(g) {
+			in.other = true
+		} else if g.label >= writ.System {
+			in.mine, in.complete = true, in.complete || g.flags&listed != 0
+			in.opened = in.opened || g.flags&opened != 0
 		}
 		return true
 	})
-	least := writ.External
-	if a.guaranteed {
-		least = writ.System
-	}
-	if a.guaranteed && a.plain && !ours || a.free && m.calls {
-		least = writ.Operator // which no result has
-	}
-	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || (m.collection == "" || m.calls) && f.label >= least && (complete || a.l.searchedFor(f, a.at))
-	worth = worth && (complete || !a.cased || id && a.closed())
-	anchor = mine && !other && worth && f.node == rec && (!a.hash || m.calls)
-	return anchor, other
+	return in
 }
 
 // closed reports whether nobody adds to the collection asked for but whose it is: who has two

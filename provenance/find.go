@@ -196,20 +196,12 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 	if len(issued) > 0 {
 		all = issued
 	}
-	onlyReflected := true
-	keep := make([]uint32, 0, len(all))
-	for _, i := range all {
-		f := l.store.at(i)
-		onlyReflected = onlyReflected && f.flags&reflected != 0
-		if l.worth(q, f) {
-			keep = append(keep, i)
-		}
-	}
+	keep := slices.DeleteFunc(slices.Clone(all), func(i uint32) bool { return !l.worth(q, l.store.at(i)) })
 	if len(keep) == 0 {
-		if onlyReflected {
-			return nil, writ.ProvenanceReflected
+		if slices.ContainsFunc(all, func(i uint32) bool { return l.store.at(i).flags&reflected == 0 }) {
+			return nil, writ.ProvenanceLabel
 		}
-		return nil, writ.ProvenanceLabel
+		return nil, writ.ProvenanceReflected
 	}
 	narrow := func(pass func(*Query, *fact) bool) bool {
 		keep = slices.DeleteFunc(keep, func(i uint32) bool { return !pass(q, l.store.at(i)) })

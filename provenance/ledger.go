@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -586,20 +587,29 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 			l.mints(&s.metas[f.meta], i, j, s.under(k, &one))
 		}
 	}
+	for _, k := range slices.Concat(l.inText(leaf, j), l.alsoUnder(leaf)) {
+		s.file(k, i)
+	}
+}
+
+// inText are the keys of what a leaf's text can be found by: its links, where no model can have
+// written them, and its words in any letters.
+func (l *Ledger) inText(leaf *Leaf, j judged) (keys []key) {
 	said, _ := leaf.Value.Text()
-	if !leaf.Key && j.label > writ.Model && j.flags&(echoed|reflected) == 0 {
+	if leaf.Key {
+		return nil
+	}
+	if j.label > writ.Model && j.flags&(echoed|reflected) == 0 {
 		for _, link := range links(said) {
 			if link != said {
-				s.file(l.digest(linkDomain, link), i)
+				keys = append(keys, l.digest(linkDomain, link))
 			}
 		}
 	}
-	if name, ok := inAnyCase(said); ok && leaf.Rule != nil && !leaf.Key {
-		s.file(l.digest(casedDomain, name), i)
+	if name, ok := inAnyCase(said); ok && leaf.Rule != nil {
+		keys = append(keys, l.digest(casedDomain, name))
 	}
-	for _, k := range l.alsoUnder(leaf) {
-		s.file(k, i)
-	}
+	return keys
 }
 
 // remember notes of a fact what is asked by other than its value: in what it was made, by which

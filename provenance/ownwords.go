@@ -112,17 +112,7 @@ func look(turn string) (seen string, at []int) {
 	var b strings.Builder
 	at = make([]int, 0, len(turn)+1)
 	for i := 0; i < len(turn); {
-		r, n := utf8.DecodeRuneInString(turn[i:])
-		if r == '&' {
-			if e := entity().FindString(turn[i:min(len(turn), i+12)]); e != "" {
-				if c, _ := utf8.DecodeRuneInString(html.UnescapeString(e)); c != '&' {
-					r, n = c, len(e)
-				}
-			}
-		}
-		if c, ok := looks[r]; ok {
-			r = c
-		}
+		r, n := shownAt(turn[i:])
 		hidden := false
 		switch {
 		case r == '\r' && strings.HasPrefix(turn[i:], "\r\n"):
@@ -143,6 +133,21 @@ func look(turn string) (seen string, at []int) {
 		i += n
 	}
 	return b.String(), append(at, len(turn))
+}
+
+// shownAt is the character that a text begins with as people read it, and its length.
+func shownAt(s string) (r rune, n int) {
+	r, n = utf8.DecodeRuneInString(s)
+	if r == '&' {
+		e := entity().FindString(s[:min(len(s), 12)])
+		if c, _ := utf8.DecodeRuneInString(html.UnescapeString(e)); e != "" && c != '&' {
+			r, n = c, len(e)
+		}
+	}
+	if c, ok := looks[r]; ok {
+		r = c
+	}
+	return r, n
 }
 
 var (
@@ -243,50 +248,61 @@ func elements(s string, opens, closes func() *regexp.Regexp, alone func(opening)
 
 // tags returns how far a tag reaches by itself: 0 for what is none.
 func tags(s string) func(opening) int {
-	var ends []int // after each > that is no arrow
+	t := tagged{s: s, last: strings.LastIndexByte(s, '>') + 1}
 	for i := range len(s) {
 		if s[i] == '>' && i > 0 && s[i-1] != '-' && s[i-1] != '=' {
-			ends = append(ends, i+1)
+			t.ends = append(t.ends, i+1)
 		}
 	}
-	last := strings.LastIndexByte(s, '>') + 1
-	return func(o opening) int {
-		rest := s[o.end:]
-		holds := !o.ended && !void[o.name] // it may, to the end of the turn
-		i, _ := slices.BinarySearch(ends, o.end+1)
-		switch {
-		case !o.ended && (unicode.IsNumber(rune(o.name[0])) || strings.Contains(o.name, ":") && rest[0] != ' '):
-			return 0 // a number, an address
-		case quotedValue().MatchString(rest) && i < len(ends):
-			// Which > is the tag's own, whoever wrote the value says: none may open.
-			shut := func(end int) bool { return s[end-2] == '/' || inProse(s, o.start, end) }
-			end := ends[len(ends)-1]
-			if holds && !(shut(ends[i]) && shut(end)) {
-				return len(s)
-			}
-			return end
-		case quotedValue().MatchString(rest) && (void[o.name] || firstValue().MatchString(rest)): // cut off
-			return len(s)
-		case void[o.name] && anyValue().MatchString(rest):
-			return last
-		case bareValue().MatchString(rest) && last > o.end:
-			if holds {
-				return len(s)
-			}
-			return last
-		case !holds || strings.Contains(o.name, ".") || strings.ContainsFunc(o.name, unicode.IsNumber) && !heading().MatchString(o.name):
-			return 0
-		case nothing().MatchString(rest):
-			end := o.end + strings.IndexByte(rest, '>') + 1
-			if inProse(s, o.start, end) {
-				return end
-			}
-			return len(s)
-		case noValues().MatchString(rest) && strings.Trim(lineBefore(s, o.start), " \t") == "":
-			return len(s)
-		}
+	return t.reach
+}
+
+// tagged is a text with tags.
+type tagged struct {
+	s    string
+	ends []int // after each > that is no arrow
+	last int   // after the last >
+}
+
+func (t *tagged) reach(o opening) int {
+	rest := t.s[o.end:]
+	holds := !o.ended && !void[o.name] // it may, to the end of the turn
+	i, _ := slices.BinarySearch(t.ends, o.end+1)
+	switch {
+	case !o.ended && (unicode.IsNumber(rune(o.name[0])) || strings.Contains(o.name, ":") && rest[0] != ' '):
+		return 0 // a number, an address
+	case quotedValue().MatchString(rest) && i < len(t.ends):
+		// Which > is the tag's own, whoever wrote the value says: none may open.
+		end := t.ends[len(t.ends)-1]
+		return t.to(end, holds && !(t.shut(o, t.ends[i]) && t.shut(o, end)))
+	case quotedValue().MatchString(rest) && (void[o.name] || firstValue().MatchString(rest)): // cut off
+		return len(t.s)
+	case void[o.name] && anyValue().MatchString(rest):
+		return t.last
+	case bareValue().MatchString(rest) && t.last > o.end:
+		return t.to(t.last, holds)
+	case !holds || strings.Contains(o.name, ".") || strings.ContainsFunc(o.name, unicode.IsNumber) && !heading().MatchString(o.name):
 		return 0
+	case nothing().MatchString(rest):
+		end := o.end + strings.IndexByte(rest, '>') + 1
+		return t.to(end, !inProse(t.s, o.start, end))
+	case noValues().MatchString(rest) && strings.Trim(lineBefore(t.s, o.start), " \t") == "":
+		return len(t.s)
 	}
+	return 0
+}
+
+// to is how far a tag reaches that ends at end, and may hold what follows.
+func (t *tagged) to(end int, holds bool) int {
+	if holds {
+		return len(t.s)
+	}
+	return end
+}
+
+// shut reports whether a tag opens nothing, if it ends there.
+func (t *tagged) shut(o opening, end int) bool {
+	return t.s[end-2] == '/' || inProse(t.s, o.start, end)
 }
 
 // lineBefore returns what stands in its line before i, or enough of it.

@@ -527,16 +527,19 @@ func (s *standing) of(k recordKey) writ.Label {
 	if !told {
 		return s.lowest(k.group.every)
 	}
+	return min(s.met(k.group, s.named), s.met(k.group, own))
+}
+
+// met is the lowest label of the places of a group that what is named meets.
+func (s *standing) met(g *group, ns names) writ.Label {
 	low := writ.Operator
-	for _, ns := range []names{s.named, own} {
-		for _, kind := range k.group.kinds {
-			for text := range ns[kind] {
-				k.group.meeting(Resource{kind, text}, func(l *lowered) {
-					if l.Label < low && s.in(l) {
-						low = l.Label
-					}
-				})
-			}
+	for _, kind := range g.kinds {
+		for text := range ns[kind] {
+			g.meeting(Resource{kind, text}, func(l *lowered) {
+				if l.Label < low && s.in(l) {
+					low = l.Label
+				}
+			})
 		}
 	}
 	return low

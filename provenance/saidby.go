@@ -20,21 +20,19 @@ func (n *Names) SaidBy(q Query) (said, by Fact, at Quote, ok bool) {
 		return said, by, at, false
 	}
 	none := func() (Fact, Fact, Quote, bool) { return Fact{}, Fact{}, Quote{}, false }
-	latest, first := l.turns[len(l.turns)-1].Evidence, true
-	origin := uint32(0)
+	latest := l.turns[len(l.turns)-1].Evidence
+	var origin *fact
 	for _, name := range n.all() {
 		for _, i := range name.whole {
 			f := s.at(i)
-			m := &s.metas[f.meta]
-			if name.at.Evidence != latest || !m.named || m.server != q.Server || m.tool != q.Tool || !l.standsAt(q.At, f) {
+			if m := &s.metas[f.meta]; name.at.Evidence != latest || !m.named || m.server != q.Server || m.tool != q.Tool || !l.standsAt(q.At, f) {
 				continue
 			}
-			rec, is := s.record(f)
-			if !is || s.crowded(name.whole) || !first && origin != f.mark {
+			if s.crowded(name.whole) || origin != nil && origin.mark != f.mark {
 				return none() // not all of it is known, or he named two
 			}
-			origin, first = f.mark, false
-			held, alone := n.only(i, rec, q.Type, k.mark())
+			origin = f
+			held, alone := n.only(i, q.Type, k.mark())
 			if !alone {
 				return none()
 			}
@@ -46,11 +44,14 @@ func (n *Names) SaidBy(q Query) (said, by Fact, at Quote, ok bool) {
 	return said, by, at, ok
 }
 
-// only reports whether nothing in the record of an origin is of a type but one value,
+// only reports whether an origin has a record and nothing in it is of a type but one value,
 // and which fact, plus 1, holds it where it may be relied on.
-func (n *Names) only(origin, rec uint32, t Type, mark uint32) (held uint32, alone bool) {
+func (n *Names) only(origin uint32, t Type, mark uint32) (held uint32, alone bool) {
 	s := &n.l.store
-	alone = true
+	rec, alone := s.record(s.at(origin))
+	if !alone {
+		return 0, false
+	}
 	s.around(origin, func(i uint32) bool {
 		g := s.at(i)
 		if n.visits--; n.visits < 0 || g.evidence != s.at(origin).evidence || !s.within(g.node, rec) {

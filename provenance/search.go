@@ -210,21 +210,12 @@ func (n *Names) ofNamed(q *Query, name *named, cands []uint32) (as Named, whole,
 		if m := &s.metas[f.meta]; !is || f.node != rec || m.server != q.Server || m.tool != q.Tool || m.key || m.collection != "" {
 			continue
 		}
-		held := false
-		for _, c := range cands {
-			g := s.at(c)
-			if n.visits--; n.visits < 0 {
-				return as, false, false
-			}
-			if g.evidence != f.evidence || !s.within(g.node, rec) || !l.accepts(q, g) {
-				continue
-			}
-			if held = true; g.label >= writ.External && f.label >= writ.External && !has {
-				as.Value, as.Name, has = s.fact(c), s.fact(i), true
-			}
-		}
-		if !held {
+		held := n.heldIn(q, f.evidence, rec, cands)
+		if len(held) == 0 {
 			return as, false, false
+		}
+		if c := slices.IndexFunc(held, func(c uint32) bool { return s.at(c).label >= writ.External }); c >= 0 && f.label >= writ.External && !has {
+			as.Value, as.Name, has = s.fact(held[c]), s.fact(i), true
 		}
 		switch {
 		case f.flags&late != 0:
@@ -235,6 +226,21 @@ func (n *Names) ofNamed(q *Query, name *named, cands []uint32) (as Named, whole,
 		}
 	}
 	return as, has && whole && n.visits >= 0, true
+}
+
+// heldIn returns those of some facts that stand in a record, where the query's source accepts them:
+// none where they are too many to look at.
+func (n *Names) heldIn(q *Query, evidence, rec uint32, cands []uint32) (held []uint32) {
+	s := &n.l.store
+	if n.visits -= len(cands); n.visits < 0 {
+		return nil
+	}
+	for _, c := range cands {
+		if f := s.at(c); f.evidence == evidence && s.within(f.node, rec) && n.l.accepts(q, f) {
+			held = append(held, c)
+		}
+	}
+	return held
 }
 
 // listed reports whether the server lists the record around a fact whole.
