@@ -228,13 +228,7 @@ func mayHold(s string, kind AtomKind, marks string) bool {
 	case KeyAtom:
 		return hasLongWord(s)
 	case NumberAtom: // some digits
-		n := 0
-		for i := range len(s) {
-			if isNumeral(s[i]) {
-				n++
-			}
-		}
-		return n >= 7
+		return count(s, func(r rune) bool { return '0' <= r && r <= '9' }) >= 7
 	}
 	return strings.ContainsAny(s, marks)
 }
@@ -250,14 +244,12 @@ func hasDotted(s string) bool {
 }
 
 func hasLongWord(s string) bool {
-	n := 0
-	for i := range len(s) {
-		if n++; s[i] == ' ' || s[i] == '\n' {
-			n = 0
-		}
-		if n >= 20 {
+	for len(s) >= 20 {
+		i := strings.LastIndexAny(s[:20], " \n")
+		if i < 0 {
 			return true
 		}
+		s = s[i+1:]
 	}
 	return false
 }

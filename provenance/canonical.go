@@ -51,34 +51,26 @@ func Canonical(t Type, v strictjson.Value) (canonical string, already bool, why 
 		return "", false, why
 	}
 	switch t {
-	case ID:
-		canonical = norm.NFC.String(text)
 	case Integer, Decimal:
 		return numberText(t, text)
-	case Email:
-		canonical, why = email(text)
-	case Host:
-		canonical, why = host(text)
-	case URL:
-		canonical, why = absoluteURL(text)
-	case Path:
-		canonical, why = absolutePath(text)
-	case Name:
-		canonical, why = singleName(text)
-	case Phone:
-		canonical, why = phone(text)
-	case IBAN:
-		canonical, why = iban(text)
 	case Time:
-		canonical, already, why = instant(text)
-		return canonical, already, why
-	default:
+		return instant(text)
+	}
+	if form := forms[t]; form == nil {
 		why = writ.FormNotCanonical
+	} else {
+		canonical, why = form(text)
 	}
 	if why != "" {
 		return "", false, why
 	}
 	return canonical, canonical == text, ""
+}
+
+// forms are the canonical forms of texts.
+var forms = map[Type]func(text string) (string, writ.Reason){
+	ID:    func(text string) (string, writ.Reason) { return norm.NFC.String(text), "" },
+	Email: email, Host: host, URL: absoluteURL, Path: absolutePath, Name: singleName, Phone: phone, IBAN: iban,
 }
 
 func untyped(v strictjson.Value, text string) (string, bool, writ.Reason) {
@@ -92,22 +84,17 @@ func untyped(v strictjson.Value, text string) (string, bool, writ.Reason) {
 		}
 		return d, true, ""
 	case strictjson.Null, strictjson.Bool:
-		switch string(v.Literal()) {
-		case "null":
-			return "null", true, ""
-		case "true":
-			return "true", true, ""
-		case "false":
-			return "false", true, ""
+		if word := string(v.Literal()); word == "null" || word == "true" || word == "false" {
+			return word, true, ""
 		}
-	case strictjson.Object: // a leaf only when empty
-		if v.Len() == 0 {
+	case strictjson.Object, strictjson.Array: // a leaf only when empty
+		if v.Len() > 0 {
+			break
+		}
+		if v.Kind() == strictjson.Object {
 			return "{}", true, ""
 		}
-	case strictjson.Array:
-		if v.Len() == 0 {
-			return "[]", true, ""
-		}
+		return "[]", true, ""
 	}
 	return "", false, writ.FormNotCanonical
 }

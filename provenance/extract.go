@@ -198,16 +198,10 @@ func tabulates(p Pattern, keys bool, path []string) bool {
 
 // structured is a leaf of structuredContent.
 func (x *extraction) structured(path []string, at *step, v strictjson.Value, in *record) {
-	i := best(len(x.rules), path, func(i int) (Pattern, bool) {
-		r := &x.rules[i]
-		return r.At, !r.InText && !r.Keys && r.Extract == NoExtract
-	})
+	i := x.best(path, func(r *OutputRule) bool { return !r.Keys && r.Extract == NoExtract })
 	base := Leaf{Value: v, at: at, record: in}
 	x.add(base, i)
-	j := best(len(x.rules), path, func(i int) (Pattern, bool) {
-		r := &x.rules[i]
-		return r.At, !r.InText && r.Extract != NoExtract
-	})
+	j := x.best(path, func(r *OutputRule) bool { return r.Extract != NoExtract })
 	if j < 0 {
 		return
 	}
@@ -216,12 +210,14 @@ func (x *extraction) structured(path []string, at *step, v strictjson.Value, in 
 	})
 }
 
+// best returns the index of the most specific of some rules for a path in structuredContent, -1 for none.
+func (x *extraction) best(path []string, of func(*OutputRule) bool) int {
+	return best(len(x.rules), path, func(i int) (Pattern, bool) { return x.rules[i].At, !x.rules[i].InText && of(&x.rules[i]) })
+}
+
 // key is a key of an object in structuredContent: a leaf only if a rule names it.
 func (x *extraction) key(path []string, at *step, name string, in *record) {
-	i := best(len(x.rules), path, func(i int) (Pattern, bool) {
-		r := &x.rules[i]
-		return r.At, r.Keys && !r.InText && r.Extract == NoExtract
-	})
+	i := x.best(path, func(r *OutputRule) bool { return r.Keys && r.Extract == NoExtract })
 	if i >= 0 {
 		x.add(Leaf{Value: strictjson.StringOf(name), Key: true, at: at, record: in}, i)
 	}

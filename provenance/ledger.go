@@ -485,12 +485,7 @@ func (r *OutputRule) WholeExternal() bool {
 func (l *Ledger) known(leaf *Leaf) bool {
 	k, _ := l.keyOf(Untyped, leaf.Value) // of a value without a form nothing is filed
 	var one [1]uint32
-	for _, i := range l.store.under(k, &one) {
-		if l.store.at(i).label >= writ.System {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.store.under(k, &one), func(i uint32) bool { return l.store.at(i).label >= writ.System })
 }
 
 // Commit folds a pending observation into the ledger. If other events came in

@@ -3,6 +3,7 @@ package provenance
 import (
 	"net/netip"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,22 +54,13 @@ func host(s string) (string, writ.Reason) {
 	// ToASCII alone checks little of what it encodes; the way back does.
 	ascii, err := domains.ToASCII(strings.ToLower(norm.NFC.String(s)))
 	shown, back := domains.ToUnicode(ascii)
-	if anyLabel(shown, mixedScript) {
+	if slices.ContainsFunc(strings.Split(shown, "."), mixedScript) {
 		return "", writ.FormMixedScript
 	}
 	if err != nil || back != nil || visible(shown) != "" || !domainForm().MatchString(ascii) {
 		return "", writ.FormNotCanonical
 	}
 	return ascii, ""
-}
-
-func anyLabel(s string, f func(string) bool) bool {
-	for label := range strings.SplitSeq(s, ".") {
-		if f(label) {
-			return true
-		}
-	}
-	return false
 }
 
 // numeric reports whether a last label makes a resolver read the host as an
@@ -159,10 +151,9 @@ var (
 // user information, backslashes, dot segments and empty segments, encoded dots,
 // slashes and controls, doubly encoded bytes, a host with a trailing dot.
 func absoluteURL(s string) (string, writ.Reason) {
-	refuse := func() (string, writ.Reason) { return "", writ.FormNotCanonical }
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok || !schemeForm().MatchString(scheme) || strings.ContainsAny(s, " \\\"<>^`{|}") {
-		return refuse()
+		return "", writ.FormNotCanonical
 	}
 	scheme = strings.ToLower(scheme)
 	authority, tail := rest, ""
@@ -183,7 +174,7 @@ func absoluteURL(s string) (string, writ.Reason) {
 	}
 	for i, seg := range strings.Split(p[1:], "/") {
 		if seg == "." || seg == ".." || seg == "" && i < strings.Count(p, "/")-1 {
-			return refuse()
+			return "", writ.FormNotCanonical
 		}
 	}
 	out := scheme + "://" + authority + p

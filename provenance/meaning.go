@@ -706,12 +706,9 @@ func by(words []string, lead request) bool {
 
 // ofState reports whether the words of a phrase say what a thing is, or becomes.
 func ofState(phrase []string) bool {
-	for i, w := range phrase {
-		if i > 0 && (w == "on" || w == "off" || strings.HasSuffix(w, "ed") || strings.HasSuffix(w, "ing")) {
-			return true
-		}
-	}
-	return false
+	return len(phrase) > 0 && slices.ContainsFunc(phrase[1:], func(w string) bool {
+		return w == "on" || w == "off" || strings.HasSuffix(w, "ed") || strings.HasSuffix(w, "ing")
+	})
 }
 
 // tells reports whether words are of somebody's doing.
@@ -727,8 +724,8 @@ func tells(words []string) bool {
 // lastJoined returns where a clause goes on behind the last of its words that join, and
 // -1 where none does.
 func lastJoined(words []string) int {
-	for i := len(words) - 1; i >= 0; i-- {
-		if joining[words[i]] {
+	for i, w := range slices.Backward(words) {
+		if joining[w] {
 			return i + 1
 		}
 	}

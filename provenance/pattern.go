@@ -22,15 +22,7 @@ func ParsePattern(s string) (Pattern, error) {
 // Match reports whether the pattern names the leaf at path, given as decoded
 // reference tokens. A pattern never names what lies below its match.
 func (p Pattern) Match(path []string) bool {
-	if len(p.Tokens) != len(path) {
-		return false
-	}
-	for i, t := range p.Tokens {
-		if t != wildcard && t != path[i] {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(p.Tokens, path, func(t, of string) bool { return t == wildcard || t == of })
 }
 
 // Spells reports whether the pattern writes out the name that a path ends with: as its
@@ -45,31 +37,13 @@ func (p Pattern) Exact() bool { return !slices.Contains(p.Tokens, wildcard) }
 
 // Overlaps reports whether some path is named by both.
 func (p Pattern) Overlaps(q Pattern) bool {
-	if len(p.Tokens) != len(q.Tokens) {
-		return false
-	}
-	for i, t := range p.Tokens {
-		if t != q.Tokens[i] && t != wildcard && q.Tokens[i] != wildcard {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(p.Tokens, q.Tokens, func(a, b string) bool { return a == b || a == wildcard || b == wildcard })
 }
 
 // Beats reports whether p is the more specific of two overlapping patterns: it
 // names some but not all paths q names, and no others. An exact pattern so
 // beats every wildcard that matches it.
-func (p Pattern) Beats(q Pattern) bool {
-	if !p.Overlaps(q) || slices.Equal(p.Tokens, q.Tokens) {
-		return false
-	}
-	for i, t := range q.Tokens {
-		if t != wildcard && p.Tokens[i] != t {
-			return false
-		}
-	}
-	return true
-}
+func (p Pattern) Beats(q Pattern) bool { return q.Match(p.Tokens) && !slices.Equal(p.Tokens, q.Tokens) }
 
 // Ties reports whether both name some path and neither is more specific. Two
 // rules of one contract that tie stop the start; where none tie, every path
@@ -90,13 +64,7 @@ func Conflict(a, b OutputRule) bool {
 	if a.Keys || a.Extract == NoExtract && b.Extract == NoExtract {
 		return a.At.Ties(b.At)
 	}
-	if !a.At.Overlaps(b.At) {
-		return false
-	}
-	if a.At.Beats(b.At) || b.At.Beats(a.At) {
-		return false
-	}
-	return clash(a, b)
+	return a.At.Overlaps(b.At) && !a.At.Beats(b.At) && !b.At.Beats(a.At) && clash(a, b)
 }
 
 // clash is Conflict for two rules on one text: only JSON in text may have

@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"slices"
 	"strconv"
 
 	writ "github.com/writ-project/writ"
@@ -65,15 +66,10 @@ func Recall(result strictjson.Value, stored []Recalled) []Leaf {
 }
 
 // tokens are the reference tokens from the result object to here.
-func (at *step) tokens() []string {
-	n := 0
-	for s := at; s != nil; s = s.parent {
-		n++
+func (at *step) tokens() (out []string) {
+	for ; at != nil; at = at.parent {
+		out = append(out, at.token)
 	}
-	out := make([]string, n)
-	for s := at; s != nil; s = s.parent {
-		n--
-		out[n] = s.token
-	}
+	slices.Reverse(out)
 	return out
 }

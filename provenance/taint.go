@@ -376,10 +376,5 @@ func (x *texts) anyIn(s string) bool {
 
 // contain reports whether s stands in one of the texts.
 func (x *texts) contain(s string) bool {
-	for _, seg := range x.sealed {
-		if len(seg.index.Lookup([]byte(s), 1)) > 0 {
-			return true
-		}
-	}
-	return bytes.Contains(x.tail, []byte(s))
+	return bytes.Contains(x.tail, []byte(s)) || slices.ContainsFunc(x.sealed, func(of segment) bool { return len(of.index.Lookup([]byte(s), 1)) > 0 })
 }

@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -44,11 +45,7 @@ func visible(s string) writ.Reason {
 
 // eastAsian holds the scripts that one text mixes as a matter of course
 // (UTS #39, "highly restrictive"): each set may stand with Latin.
-var eastAsian = []map[string]bool{
-	{"Han": true, "Hiragana": true, "Katakana": true, "Latin": true},
-	{"Han": true, "Hangul": true, "Latin": true},
-	{"Han": true, "Bopomofo": true, "Latin": true},
-}
+var eastAsian = [][]string{{"Han", "Hiragana", "Katakana", "Latin"}, {"Han", "Hangul", "Latin"}, {"Han", "Bopomofo", "Latin"}}
 
 // mixedScript reports whether s draws letters from scripts that no one writing
 // system mixes, as `pаypal` with a Cyrillic а does.
@@ -62,16 +59,14 @@ func mixedScript(s string) bool {
 	if len(seen) < 2 {
 		return false
 	}
-sets:
-	for _, set := range eastAsian {
+	return !slices.ContainsFunc(eastAsian, func(set []string) bool {
 		for n := range seen {
-			if !set[n] {
-				continue sets
+			if !slices.Contains(set, n) {
+				return false
 			}
 		}
-		return false
-	}
-	return true
+		return true
+	})
 }
 
 // script names the script of r, "" for one shared by many.
