@@ -90,8 +90,7 @@ func (n *Names) add(t *turn, at span) {
 	}
 	held := len(name.whole) + len(name.last) + len(name.up)
 	if folded, ok := inAnyCase(word); ok && !hash && held == 0 {
-		var one [1]uint32
-		name.cased = slices.Clone(n.l.store.under(n.l.digest(casedDomain, folded), &one))
+		name.cased = slices.Clone(n.l.store.under(n.l.digest(casedDomain, folded)))
 	}
 	if held+len(name.cased) > 0 && (!name.short || shortName(word) || hash && shortTag(word)) && !t.own.closes(at) && !t.own.cuts(at) {
 		n.said = append(n.said, name)
@@ -101,15 +100,14 @@ func (n *Names) add(t *turn, at span) {
 // holding returns the facts that have a text or a number as their value, and the
 // paths that end in it as a name with an extension.
 func (l *Ledger) holding(word string) (whole, last []uint32) {
-	var one, two [1]uint32
-	whole = slices.Clone(l.store.under(l.digest("", string(rune(strictjson.String))+word), &one))
+	whole = slices.Clone(l.store.under(l.digest("", string(rune(strictjson.String))+word)))
 	if d, ok := decimal(word); ok {
 		if k, ok := l.keyOf(Untyped, strictjson.Of([]byte(d))); ok {
-			whole = append(whole, l.store.under(k, &two)...)
+			whole = append(whole, l.store.under(k)...)
 		}
 	}
 	if strings.ContainsRune(strings.Trim(word, "."), '.') {
-		last = slices.Clone(l.store.under(l.digest(baseDomain, word), &one))
+		last = slices.Clone(l.store.under(l.digest(baseDomain, word)))
 	}
 	return whole, last
 }
@@ -355,13 +353,10 @@ func (a *anchoring) closed() bool { return a.q.Closed != nil && a.q.Closed(a.q.C
 // same reports whether a fact is of the very value asked for.
 func (a *anchoring) same(f *fact) bool {
 	t := a.l.store.metas[f.meta].typ
-	mark, ok := a.marks[t]
-	if !ok {
+	return f.mark == once(a.marks, t, func() uint32 {
 		k, _ := a.l.keyOf(t, a.q.Value)
-		mark = k.mark()
-		a.marks[t] = mark
-	}
-	return mark == f.mark
+		return k.mark()
+	})
 }
 
 // mark tells keys apart in less room.

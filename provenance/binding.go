@@ -321,8 +321,7 @@ func newName(q Query, whole, name string, extensions []string) bool {
 // listedAs reports whether a path was listed, in whatever letters' case: most file
 // systems of desktops know no difference.
 func (l *Ledger) listedAs(full string) bool {
-	var one [1]uint32
-	return len(l.store.under(l.digest(foldDomain, text.Fold(full, text.Careless)), &one)) > 0
+	return len(l.store.under(l.digest(foldDomain, text.Fold(full, text.Careless)))) > 0
 }
 
 // device are names that are none of a file's on Windows, whatever their extension.

@@ -53,8 +53,7 @@ func callOf(args []Arg) call {
 func (c *call) add(a *Arg) {
 	c.lowest = min(c.lowest, a.Label)
 	c.pointed = c.pointed || a.Label < writ.System && !a.Vague
-	texts, n := readings(a.Type, a.Value)
-	for _, t := range texts[:n] {
+	for _, t := range readings(a.Type, a.Value) {
 		atMost(c.own, t, a.Label)
 		if a.Label == writ.System {
 			c.system[t] = true
@@ -83,11 +82,10 @@ func atMost[K comparable](labels map[K]writ.Label, k K, label writ.Label) {
 func spellings(t Type, v strictjson.Value) []string {
 	e, _ := exact(v)
 	out := []string{"\x00" + e}
-	texts, n := readings(t, v)
-	for _, s := range texts[:n] {
+	for _, s := range readings(t, v) {
 		out = append(out, strings.TrimPrefix(s, "-"))
 	}
-	if s, ok := v.Text(); ok && n > 0 {
+	if s, ok := v.Text(); ok && len(out) > 1 {
 		if d, ok := decimal(s); ok {
 			out = append(out, strings.TrimPrefix(d, "-"))
 		}
@@ -99,9 +97,8 @@ func spellings(t Type, v strictjson.Value) []string {
 // argument that something vouches for is no more than that: what is no member
 // of a collection does not become one by being answered (P01).
 func (l *Ledger) repeats(c *call, leaf *Leaf) writ.Label {
-	texts, n := readings(leaf.Type, leaf.Value)
 	at := writ.Operator
-	for _, t := range texts[:n] {
+	for _, t := range readings(leaf.Type, leaf.Value) {
 		label, ok := c.own[t]
 		if !ok {
 			continue
@@ -120,6 +117,5 @@ func (c *call) saidIn(leaf *Leaf) bool {
 	if c.said.none() {
 		return false
 	}
-	texts, n := readings(leaf.Type, leaf.Value)
-	return slices.ContainsFunc(texts[:n], func(t string) bool { return utf8.RuneCountInString(t) >= part && c.said.contain(t) })
+	return slices.ContainsFunc(long(readings(leaf.Type, leaf.Value)), c.said.contain)
 }

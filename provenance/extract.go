@@ -299,15 +299,12 @@ func (x *extraction) owners() {
 		if l.Rule == nil || !l.Rule.HasOwner || l.record == nil {
 			continue
 		}
-		at := recordOf{l.Rule, l.record}
-		owner, ok := known[at]
-		if !ok {
+		l.owner = once(known, recordOf{l.Rule, l.record}, func() (owner string) {
 			if v := l.record.v.Find(l.Rule.Owner); v.Exists() && !empty(v) {
 				owner, _ = exact(v)
 			}
-			known[at] = owner
-		}
-		l.owner = owner
+			return owner
+		})
 	}
 	x.readers()
 	x.ownersAt(known)

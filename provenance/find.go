@@ -167,10 +167,9 @@ func (l *Ledger) Find(q Query) Answer {
 // candidates returns every fact of the value, under its exact value and under
 // its type, each once.
 func (l *Ledger) candidates(q Query) []uint32 {
-	var one, two [1]uint32
 	if q.Rounded {
 		if c, _, why := Canonical(Decimal, q.Value); why == "" {
-			return slices.Clone(l.store.under(l.digest(roundDomain, c), &one))
+			return slices.Clone(l.store.under(l.digest(roundDomain, c)))
 		}
 		return nil
 	}
@@ -178,14 +177,14 @@ func (l *Ledger) candidates(q Query) []uint32 {
 	if !ok {
 		return nil
 	}
-	all := slices.Clone(l.store.under(k, &one))
+	all := slices.Clone(l.store.under(k))
 	if q.Type == Untyped {
 		return all
 	}
 	if k, ok = l.keyOf(q.Type, q.Value); !ok {
 		return nil
 	}
-	all = append(all, l.store.under(k, &two)...)
+	all = append(all, l.store.under(k)...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -413,8 +412,7 @@ func (l *Ledger) Seen(v strictjson.Value) (first Fact, ok bool) {
 		}
 	}
 	for n, k := range keys {
-		var one [1]uint32
-		for _, i := range l.store.under(k, &one) {
+		for _, i := range l.store.under(k) {
 			f := l.store.at(i)
 			m := &l.store.metas[f.meta]
 			switch kept := m.secret || m.lifetime > 0; {
@@ -451,11 +449,10 @@ func (l *Ledger) FindJoin(q Query) Join {
 	if !ok {
 		return none
 	}
-	var one, two [1]uint32
-	dirs := slices.DeleteFunc(slices.Clone(l.store.under(l.digest(string(Path), dir), &one)), func(i uint32) bool {
+	dirs := slices.DeleteFunc(slices.Clone(l.store.under(l.digest(string(Path), dir))), func(i uint32) bool {
 		return l.store.metas[l.store.at(i).meta].typ != Path || !l.joins(&q, l.store.at(i))
 	})
-	names := slices.DeleteFunc(slices.Clone(l.store.under(l.digest(baseDomain, name), &two)), func(i uint32) bool { return !l.joins(&q, l.store.at(i)) })
+	names := slices.DeleteFunc(slices.Clone(l.store.under(l.digest(baseDomain, name))), func(i uint32) bool { return !l.joins(&q, l.store.at(i)) })
 	if len(dirs) == 0 || len(names) == 0 {
 		return none
 	}
@@ -486,9 +483,8 @@ func (l *Ledger) joins(q *Query, f *fact) bool {
 func (l *Ledger) Worth(evidence uint32, server, tool, pointer string, v strictjson.Value) (f Fact, ok bool) {
 	all := l.candidates(Query{Value: v})
 	for _, t := range types {
-		var one [1]uint32
 		if k, fits := l.keyOf(t, v); fits {
-			all = append(all, l.store.under(k, &one)...)
+			all = append(all, l.store.under(k)...)
 		}
 	}
 	for _, i := range all {

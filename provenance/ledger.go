@@ -334,8 +334,7 @@ const lookupCost = 96
 func (l *Ledger) member(leaf *Leaf, but flags) bool {
 	for _, t := range [...]Type{Untyped, leaf.Type} {
 		k, _ := l.keyOf(t, leaf.Value)
-		var one [1]uint32
-		for _, i := range l.store.under(k, &one) {
+		for _, i := range l.store.under(k) {
 			f := l.store.at(i)
 			m := &l.store.metas[f.meta]
 			// A text nobody gave the type is filed under it only to contest (R25).
@@ -484,8 +483,7 @@ func (r *OutputRule) WholeExternal() bool {
 // better.
 func (l *Ledger) known(leaf *Leaf) bool {
 	k, _ := l.keyOf(Untyped, leaf.Value) // of a value without a form nothing is filed
-	var one [1]uint32
-	return slices.ContainsFunc(l.store.under(k, &one), func(i uint32) bool { return l.store.at(i).label >= writ.System })
+	return slices.ContainsFunc(l.store.under(k), func(i uint32) bool { return l.store.at(i).label >= writ.System })
 }
 
 // Commit folds a pending observation into the ledger. If other events came in
@@ -578,8 +576,7 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 	if typed {
 		s.file(k, i)
 		if j.written || j.flags&minted != 0 {
-			var one [1]uint32
-			l.mints(&s.metas[f.meta], i, j, s.under(k, &one))
+			l.mints(&s.metas[f.meta], i, j, s.under(k))
 		}
 	}
 	for _, k := range slices.Concat(l.inText(leaf, j), l.alsoUnder(leaf)) {

@@ -142,8 +142,7 @@ func (c *call) asks(leaf *Leaf) bool {
 	if len(c.own)+len(c.narrow) == 0 {
 		return false
 	}
-	texts, n := readings(leaf.Type, leaf.Value)
-	return slices.ContainsFunc(texts[:n], func(t string) bool { _, is := c.own[t]; return is }) ||
+	return slices.ContainsFunc(readings(leaf.Type, leaf.Value), func(t string) bool { _, is := c.own[t]; return is }) ||
 		slices.ContainsFunc(spellings(leaf.Type, leaf.Value), func(e string) bool { _, is := c.narrow[e]; return is })
 }
 
@@ -186,8 +185,7 @@ func (c *call) holds(leaf *Leaf) bool {
 	if c.low.starts == nil {
 		return false
 	}
-	texts, n := readings(leaf.Type, leaf.Value)
-	return slices.ContainsFunc(texts[:n], c.low.anyIn)
+	return slices.ContainsFunc(readings(leaf.Type, leaf.Value), c.low.anyIn)
 }
 
 // minting gives a leaf of a read its mark: external by its contract, and worth less than

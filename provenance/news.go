@@ -52,8 +52,7 @@ func (p *Pending) tell(l *Ledger, o *Observation, leaf *Leaf) {
 		return // one is enough
 	}
 	for _, k := range l.keysOf(leaf.Type, leaf.Value) {
-		var one [1]uint32
-		if l.made[k] || len(l.store.under(k, &one)) > 0 {
+		if l.made[k] || len(l.store.under(k)) > 0 {
 			return
 		}
 	}

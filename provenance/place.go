@@ -131,8 +131,7 @@ func AskedOf(server, tool string, args []Arg) (p Place, ok bool) {
 		if a.Label != writ.Model {
 			return false
 		}
-		texts, n := readings(a.Type, a.Value)
-		return slices.ContainsFunc(texts[:n], func(text string) bool {
+		return slices.ContainsFunc(readings(a.Type, a.Value), func(text string) bool {
 			return strings.ContainsAny(text, `./\`) && linkForm().MatchString(text) // which none matches that has none of them
 		})
 	})
@@ -157,9 +156,8 @@ func (a *Arg) resources() []Resource {
 		return nil
 	}
 	kind := comparedIn(a.Collection, a.Type)
-	texts, n := readings(a.Type, a.Value)
 	var out []Resource
-	for _, t := range texts[:n] {
+	for _, t := range readings(a.Type, a.Value) {
 		out = append(out, resource(kind, t))
 	}
 	for _, real := range a.Real {
@@ -465,12 +463,7 @@ func (s *standing) label(leaf *Leaf) writ.Label {
 		}
 		for _, g := range t.groups {
 			k := recordKey{g, leaf.record, leaf.inList()}
-			of, ok := s.known[k]
-			if !ok {
-				of = s.of(k)
-				s.known[k] = of
-			}
-			low = min(low, of)
+			low = min(low, once(s.known, k, func() writ.Label { return s.of(k) }))
 		}
 	}
 	return low
@@ -562,12 +555,7 @@ func (g *group) meeting(r Resource, met func(*lowered)) {
 // far reaches a field, so that what it says of itself names nothing. A place that was
 // cleared goes on to count here.
 func (s *standing) forged(r *OutputRule) bool {
-	is, ok := s.forge[r]
-	if !ok {
-		is = s.forgedIn(s.ps, s.n, r) || s.forgedIn(s.beside, s.m, r)
-		s.forge[r] = is
-	}
-	return is
+	return once(s.forge, r, func() bool { return s.forgedIn(s.ps, s.n, r) || s.forgedIn(s.beside, s.m, r) })
 }
 
 func (s *standing) forgedIn(ps *Places, n uint64, r *OutputRule) bool {
@@ -618,12 +606,7 @@ func (l *Ledger) sight(o *Observation) (s sight) {
 		if len(l.Rests) == 0 || o.Lifts == nil {
 			return true
 		}
-		is, ok := lifts[l]
-		if !ok {
-			is = o.Lifts(l.Rests)
-			lifts[l] = is
-		}
-		return !is
+		return !once(lifts, l, func() bool { return o.Lifts(l.Rests) })
 	})
 	if !tooMany(rests) {
 		s.firm, s.rests = by(func(l *lowered) bool { return len(l.Rests) == 0 }), rests
@@ -641,11 +624,9 @@ func (s *standing) resting(rests [][]Line) [][]Line {
 	reached := map[[2]string]bool{}
 	for _, l := range s.ps.rest {
 		tool := [2]string{l.Server, l.Tool}
-		is, ok := reached[tool]
-		if !ok {
-			is = slices.ContainsFunc(s.o.Leaves, func(leaf Leaf) bool { return s.reaches(tool, leaf.Rule) })
-			reached[tool] = is
-		}
+		is := once(reached, tool, func() bool {
+			return slices.ContainsFunc(s.o.Leaves, func(leaf Leaf) bool { return s.reaches(tool, leaf.Rule) })
+		})
 		if is && s.in(l) {
 			rests = together(rests, l.Rests)
 		}
@@ -664,17 +645,22 @@ func (s *standing) reaches(tool [2]string, r *OutputRule) bool {
 	if r != nil && r.Authoritative && s.o.Act {
 		r = nil // an act enumerates nothing
 	}
-	k := reachKey{tool, r}
-	is, ok := s.reach[k]
-	if !ok {
+	return once(s.reach, reachKey{tool, r}, func() bool {
 		if s.o.Reaches != nil {
-			is = s.o.Reaches(tool[0], tool[1], r)
-		} else {
-			is = tool[0] == s.o.Server && (r == nil || !r.Authoritative)
+			return s.o.Reaches(tool[0], tool[1], r)
 		}
-		s.reach[k] = is
+		return tool[0] == s.o.Server && (r == nil || !r.Authoritative)
+	})
+}
+
+// once is what a map has for a key, computed where it has nothing yet.
+func once[K comparable, V any](known map[K]V, k K, compute func() V) V {
+	v, ok := known[k]
+	if !ok {
+		v = compute()
+		known[k] = v
 	}
-	return is
+	return v
 }
 
 // identities are the leaves of each record that a rule gives a kind.
@@ -692,8 +678,7 @@ func (s *standing) identities() map[*record][]identity {
 		if kind == "" {
 			continue
 		}
-		texts, n := readings(l.Type, l.Value)
-		for _, t := range texts[:n] {
+		for _, t := range readings(l.Type, l.Value) {
 			s.ids[l.record] = append(s.ids[l.record], identity{l.Rule, resource(kind, t)})
 		}
 	}

@@ -199,7 +199,7 @@ func (s *store) crowded(list []uint32) bool {
 
 // under returns the facts of a key, earliest first. The answer is only valid
 // until the next post.
-func (s *store) under(k key, one *[1]uint32) []uint32 {
+func (s *store) under(k key) []uint32 {
 	i, ok := s.index[k]
 	switch {
 	case !ok:
@@ -207,8 +207,7 @@ func (s *store) under(k key, one *[1]uint32) []uint32 {
 	case i&isList != 0:
 		return s.lists[i&^isList]
 	}
-	one[0] = i
-	return one[:]
+	return []uint32{i}
 }
 
 func (s *store) intern(text string) uint32 {

@@ -46,18 +46,17 @@ func fold(s string) string { return text.Fold(s, text.Careless) }
 // readings returns the folded texts a literal may come back as: its own text, its
 // canonical form, and what is left where its escapes are undone. Null and empty
 // values and booleans have none.
-func readings(t Type, v strictjson.Value) (texts [3]string, n int) {
+func readings(t Type, v strictjson.Value) []string {
 	if k := v.Kind(); k != strictjson.String && k != strictjson.Number || empty(v) {
-		return texts, 0
-	}
-	add := func(s string) {
-		if s != "" && !slices.Contains(texts[:n], s) {
-			texts[n] = s
-			n++
-		}
+		return nil
 	}
 	c, _, _ := Canonical(Untyped, v)
-	texts[0], n = fold(c), 1
+	texts := append(make([]string, 0, 3), fold(c))
+	add := func(s string) {
+		if s != "" && !slices.Contains(texts, s) {
+			texts = append(texts, s)
+		}
+	}
 	if t != Untyped {
 		if c, _, why := Canonical(t, v); why == "" {
 			add(fold(c))
@@ -66,7 +65,12 @@ func readings(t Type, v strictjson.Value) (texts [3]string, n int) {
 	if plain := unescaped(texts[0]); plain != texts[0] {
 		add(fold(plain))
 	}
-	return texts, n
+	return texts
+}
+
+// long are those of some texts that taint what contains them.
+func long(texts []string) []string {
+	return slices.DeleteFunc(texts, func(text string) bool { return utf8.RuneCountInString(text) < part })
 }
 
 // escaped is what servers decode on the way: percent-encoding, and the escapes of
@@ -133,8 +137,7 @@ func (l *Ledger) taint(act bool, a *Arg) {
 	if name, ok := a.Value.Text(); ok && act && !(a.Names && !a.Makes) {
 		l.letIn.add(l.guest("", name), l)
 	}
-	texts, n := readings(a.Type, a.Value)
-	for _, text := range texts[:n] {
+	for _, text := range readings(a.Type, a.Value) {
 		long := utf8.RuneCountInString(text) >= part
 		if a.Narrow && !long {
 			continue
@@ -187,8 +190,8 @@ func (l *Ledger) pieces(args []Arg) {
 	}
 	for i := range args {
 		a := &args[i]
-		texts, n := readings(Untyped, a.Value)
-		if a.Label >= writ.System || a.Narrow || n == 0 || utf8.RuneCountInString(texts[0]) >= part {
+		texts := readings(Untyped, a.Value)
+		if a.Label >= writ.System || a.Narrow || len(texts) == 0 || utf8.RuneCountInString(texts[0]) >= part {
 			end()
 			continue
 		}
@@ -208,20 +211,20 @@ func (l *Ledger) reflection(leaf *Leaf, known func() bool) (at writ.Label, echo 
 	if len(t.whole) == 0 {
 		return at, echo
 	}
-	texts, n := readings(leaf.Type, leaf.Value)
-	for _, text := range texts[:n] {
+	texts := readings(leaf.Type, leaf.Value)
+	for _, text := range texts {
 		if w, ok := t.whole[l.digest(taintDomain, text)]; ok {
 			at = min(at, w)
 			echo = echo || w == writ.Model
 		}
 	}
-	long := slices.DeleteFunc(texts[:n], func(text string) bool { return utf8.RuneCountInString(text) < part })
+	texts = long(texts)
 	for label := writ.Model; label < writ.System && (label < at || label == writ.Model); label++ {
 		in := &t.within[label]
 		if in.none() {
 			continue
 		}
-		for _, text := range long {
+		for _, text := range texts {
 			stands := in.contain(text)
 			echo = echo || stands && label == writ.Model
 			if len(text) > longest || in.anyIn(text) || stands && !(atom(text) && known()) {
@@ -247,11 +250,7 @@ func (t *taints) askedFor(leaf *Leaf) (asked, whole bool) {
 	if t.asked.none() {
 		return false, false
 	}
-	texts, n := readings(leaf.Type, leaf.Value)
-	for _, text := range texts[:n] {
-		if utf8.RuneCountInString(text) < part {
-			continue
-		}
+	for _, text := range long(readings(leaf.Type, leaf.Value)) {
 		whole = whole || len(text) > longest || t.asked.contain(text) || t.named.anyIn(text)
 		asked = asked || whole || t.asked.anyIn(text)
 	}
@@ -260,11 +259,11 @@ func (t *taints) askedFor(leaf *Leaf) (asked, whole bool) {
 
 // inside returns the lowest label of an act's text that a leaf stands in.
 func (t *taints) inside(leaf *Leaf, known func() bool) writ.Label {
-	texts, n := readings(leaf.Type, leaf.Value)
+	texts := long(readings(leaf.Type, leaf.Value))
 	for label := writ.Model; label < writ.System; label++ {
 		in := &t.within[label]
-		for _, text := range texts[:n] {
-			if !in.none() && utf8.RuneCountInString(text) >= part && in.contain(text) && !(atom(text) && known()) {
+		for _, text := range texts {
+			if !in.none() && in.contain(text) && !(atom(text) && known()) {
 				return label
 			}
 		}
