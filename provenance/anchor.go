@@ -41,9 +41,7 @@ type named struct {
 }
 
 // Names returns what the user may have named.
-func (l *Ledger) Names() *Names {
-	return &Names{l: l, visits: maxVisits}
-}
+func (l *Ledger) Names() *Names { return &Names{l: l, visits: maxVisits} }
 
 // all reads the user's words, when they are first asked for.
 func (n *Names) all() []named {
@@ -265,9 +263,7 @@ func inAnyCase(name string) (string, bool) {
 }
 
 // shortName reports whether a text can be a name that people have, though it is short: "Bob".
-func shortName(word string) bool {
-	return utf8.RuneCountInString(word) == part-1 && shortTag(word)
-}
+func shortName(word string) bool { return utf8.RuneCountInString(word) == part-1 && shortTag(word) }
 
 // shortTag reports whether a short text can be what people call something behind a #: "#ops",
 // "#qa".

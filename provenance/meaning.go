@@ -441,9 +441,7 @@ func welcomed(words []string) int {
 func negates(w string) bool { return denying[w] || strings.HasSuffix(w, "n't") }
 
 // denies reports whether a clause denies, doubts or reports.
-func denies(clause string) bool {
-	return slices.ContainsFunc(wordsOf(clause), negates)
-}
+func denies(clause string) bool { return slices.ContainsFunc(wordsOf(clause), negates) }
 
 // asks reports whether the words of a clause ask, in any of them or by the first.
 func asks(words []string, r request) bool {

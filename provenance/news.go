@@ -21,9 +21,7 @@ type Origin struct {
 // News returns where the observation brought values that this session had not
 // seen, and that none of its acts sent or was answered (R24). After Commit it is
 // what the commit found, in no order.
-func (p *Pending) News() []Origin {
-	return slices.Collect(maps.Keys(p.news))
-}
+func (p *Pending) News() []Origin { return slices.Collect(maps.Keys(p.news)) }
 
 // keys is a set of them.
 type keys map[key]bool

@@ -10,13 +10,8 @@ import "slices"
 // second listing issues it anew.
 
 // oneTime returns those of the facts of a value that issue it for one act.
-func (l *Ledger) oneTime(all []uint32) (out []uint32) {
-	for _, i := range all {
-		if l.store.metas[l.store.at(i).meta].lifetime > 0 {
-			out = append(out, i)
-		}
-	}
-	return out
+func (l *Ledger) oneTime(all []uint32) []uint32 {
+	return slices.DeleteFunc(slices.Clone(all), func(i uint32) bool { return l.store.metas[l.store.at(i).meta].lifetime <= 0 })
 }
 
 // usedUp reports whether an act was accepted with the value, or its time is over:

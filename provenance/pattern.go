@@ -48,9 +48,7 @@ func (p Pattern) Beats(q Pattern) bool { return q.Match(p.Tokens) && !slices.Equ
 // Ties reports whether both name some path and neither is more specific. Two
 // rules of one contract that tie stop the start; where none tie, every path
 // has at most one best pattern.
-func (p Pattern) Ties(q Pattern) bool {
-	return p.Overlaps(q) && !p.Beats(q) && !q.Beats(p)
-}
+func (p Pattern) Ties(q Pattern) bool { return p.Overlaps(q) && !p.Beats(q) && !q.Beats(p) }
 
 // Conflict reports whether two output rules of one contract could both name a
 // leaf, or take one text apart, with neither more specific.

@@ -224,11 +224,7 @@ func (ps *Places) Lower(n uint64, p Place) {
 		ps.links[k] = append(ps.links[k], ps.by[n])
 		return
 	}
-	t := ps.tools[k]
-	if t == nil {
-		t = &placesOf{groups: map[string]*group{}}
-		ps.tools[k] = t
-	}
+	t := once(ps.tools, k, func() *placesOf { return &placesOf{groups: map[string]*group{}} })
 	if t.n++; t.n > maxPlaces {
 		p.At = nil
 	}
@@ -238,11 +234,9 @@ func (ps *Places) Lower(n uint64, p Place) {
 		ps.rest = append(ps.rest, l)
 	}
 	kinds := p.kinds()
-	g := t.groups[strings.Join(kinds, " ")]
-	if g == nil {
-		g = &group{kinds: kinds, at: map[Resource][]*lowered{}, below: map[Resource][]*lowered{}}
-		t.groups[strings.Join(kinds, " ")] = g
-	}
+	g := once(t.groups, strings.Join(kinds, " "), func() *group {
+		return &group{kinds: kinds, at: map[Resource][]*lowered{}, below: map[Resource][]*lowered{}}
+	})
 	g.every = append(g.every, l)
 	for _, r := range p.At {
 		g.at[r] = append(g.at[r], l)
@@ -276,12 +270,13 @@ func (ps *Places) Carried(p Place, shares func(server, tool string) bool) Place 
 		}
 		for _, g := range t.groups {
 			for _, r := range p.At {
-				if r.Of != "" {
-					g.meeting(r, func(l *lowered) {
-						if l.in(forever) {
-							p.add(l.Label, l.Rests...)
-						}
-					})
+				if r.Of == "" {
+					continue
+				}
+				for _, l := range g.meeting(r) {
+					if l.in(forever) {
+						p.add(l.Label, l.Rests...)
+					}
 				}
 			}
 		}
@@ -398,13 +393,9 @@ type recordKey struct {
 type names map[string]map[string]bool
 
 func (ns names) add(r Resource) {
-	if r.Of == "" {
-		return
+	if r.Of != "" {
+		once(ns, r.Of, func() map[string]bool { return map[string]bool{} })[r.Text] = true
 	}
-	if ns[r.Of] == nil {
-		ns[r.Of] = map[string]bool{}
-	}
-	ns[r.Of][r.Text] = true
 }
 
 // hold reports whether a resource is one of the named, or lies in one.
@@ -528,27 +519,19 @@ func (s *standing) met(g *group, ns names) writ.Label {
 	low := writ.Operator
 	for _, kind := range g.kinds {
 		for text := range ns[kind] {
-			g.meeting(Resource{kind, text}, func(l *lowered) {
-				if l.Label < low && s.in(l) {
-					low = l.Label
-				}
-			})
+			low = min(low, s.lowest(g.meeting(Resource{kind, text})))
 		}
 	}
 	return low
 }
 
 // meeting looks at the places that a resource names, lies in or holds.
-func (g *group) meeting(r Resource, met func(*lowered)) {
-	of := [][]*lowered{g.at[r], g.below[r]}
+func (g *group) meeting(r Resource) []*lowered {
+	of := slices.Concat(g.at[r], g.below[r])
 	for _, o := range r.within() {
-		of = append(of, g.at[o])
+		of = append(of, g.at[o]...)
 	}
-	for _, ls := range of {
-		for _, l := range ls {
-			met(l)
-		}
-	}
+	return of
 }
 
 // forged reports whether any tool that lowered a place of this state or session so
@@ -562,18 +545,12 @@ func (s *standing) forgedIn(ps *Places, n uint64, r *OutputRule) bool {
 	if ps == nil {
 		return false
 	}
+	is := func(l *lowered) bool { return l.since <= n && s.counts(l) }
 	for tool, t := range ps.tools {
-		if s.reaches(tool, r) && t.any(func(l *lowered) bool { return l.since <= n && s.counts(l) }) {
-			return true
-		}
-	}
-	return false
-}
-
-func (t *placesOf) any(is func(*lowered) bool) bool {
-	for _, g := range t.groups {
-		if slices.ContainsFunc(g.every, is) {
-			return true
+		for _, g := range t.groups {
+			if s.reaches(tool, r) && slices.ContainsFunc(g.every, is) {
+				return true
+			}
 		}
 	}
 	return false
@@ -635,9 +612,7 @@ func (s *standing) resting(rests [][]Line) [][]Line {
 }
 
 // lowest is the highest label a leaf may keep under the places of both.
-func lowest(of [2]*standing, leaf *Leaf) writ.Label {
-	return min(of[0].label(leaf), of[1].label(leaf))
-}
+func lowest(of [2]*standing, leaf *Leaf) writ.Label { return min(of[0].label(leaf), of[1].label(leaf)) }
 
 // reaches reports whether what a tool was sent can come back in a field; nil is
 // one that no rule names.

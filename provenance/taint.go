@@ -35,9 +35,7 @@ const part = 4
 // sent. It is nobody's identifier.
 const longest = 64 << 10
 
-func newTaints() taints {
-	return taints{global: writ.Operator, whole: map[key]writ.Label{}}
-}
+func newTaints() taints { return taints{global: writ.Operator, whole: map[key]writ.Label{}} }
 
 // fold maps what a server may change without meaning to. It is used to find
 // taint, never to vouch.

@@ -429,9 +429,7 @@ func plainText(t string, first bool) bool {
 // shell whose locale is no UTF-8: of GBK, Big5 and Shift JIS the second byte may be "\".
 func endsLetter(t string, i int) bool { return i > 0 && t[i-1] >= utf8.RuneSelf }
 
-func isWord(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
-}
+func isWord(c byte) bool { return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // plainDollars reports whether every shell passes the dollar signs of a text between
 // double quotation marks on, and takes the same ones for such. last says that it reaches to the closing one.

@@ -2,9 +2,11 @@ package words
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/danish"
@@ -50,10 +52,7 @@ var function = sync.OnceValue(func() map[string]uint16 {
 	out := map[string]uint16{}
 	for line := range strings.Lines(common) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		for l := range languages {
-			if languages[l].name != name {
-				continue
-			}
+		if l := named(name); l >= 0 {
 			for _, w := range Of(rest) {
 				out[w] |= 1 << l
 			}
@@ -62,36 +61,34 @@ var function = sync.OnceValue(func() map[string]uint16 {
 	return out
 })
 
+// named is the language of that name, -1 for none.
+func named(name string) int {
+	for l := range languages {
+		if languages[l].name == name {
+			return l
+		}
+	}
+	return -1
+}
+
 // languageOf is the language whose function words a text has the most of, the
 // first of equals; with none of any, Cyrillic is Russian and the rest English.
 func languageOf(words []string) language {
 	var votes [len(languages)]int
 	cyrillic := false
 	for _, w := range words {
-		if of := function()[w]; of != 0 {
-			for l := range votes {
-				votes[l] += int(of >> l & 1)
-			}
+		of := function()[w]
+		for l := range votes {
+			votes[l] += int(of >> l & 1)
 		}
-		for _, r := range w {
-			cyrillic = cyrillic || unicode.Is(unicode.Cyrillic, r)
-			break
-		}
+		first, _ := utf8.DecodeRuneInString(w)
+		cyrillic = cyrillic || unicode.Is(unicode.Cyrillic, first)
 	}
-	best := 0
-	for l, n := range votes {
-		if n > votes[best] {
-			best = l
-		}
+	most := slices.Max(votes[:])
+	if most == 0 && cyrillic {
+		return language(named("russian"))
 	}
-	if votes[best] == 0 && cyrillic {
-		for l := range languages {
-			if languages[l].name == "russian" {
-				return language(l)
-			}
-		}
-	}
-	return language(best)
+	return language(slices.Index(votes[:], most))
 }
 
 // stem is what the forms of a word have in common, by the Snowball algorithm of

@@ -26,9 +26,7 @@ type list struct {
 }
 
 // key is the stem of a word, behind its language.
-func key(in language, word string) []byte {
-	return append([]byte{byte(in)}, in.stem(word)...)
-}
+func key(in language, word string) []byte { return append([]byte{byte(in)}, in.stem(word)...) }
 
 // add puts a text behind the others.
 func (l *list) add(p post) {
