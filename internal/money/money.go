@@ -151,53 +151,28 @@ func (r *reader) amount(i int) (a amount, next int) {
 	if a.values == nil {
 		return a, i
 	}
-	word := i
+	word, k := i, false
 	if w := r.word(i); w == "k" && r.words[i].Gap == numeral.Glued {
-		word = i + 1
-	} else if _, ok := scales[w]; ok && r.words[i].Gap == numeral.Space {
-		a.shift(scales[w])
+		word, k = i+1, true
+	} else if n, ok := scales[w]; ok && r.words[i].Gap == numeral.Space {
+		a.shift(n)
 		word = i + 1
 	}
-	end := word
-	if c, to := r.currency(word); c != "" && (a.Currency == "" || a.Currency == c || slices.Contains(shared[a.Currency], c)) {
-		a.Currency, end = c, to
-	} else if w := r.word(word); a.Currency == "" && (w == "%" || w == "percent" || w == "prozent") {
-		a.Percent, end = true, word+1
-	} else if c != "" && r.words[word].Gap == numeral.Glued {
-		return amount{}, to
+	end, ok := r.unit(&a, word)
+	if !ok || k && a.Currency == "" {
+		return amount{}, end
 	}
-	if word > i && r.word(i) == "k" {
-		if a.Currency == "" {
-			return amount{}, end
-		}
+	if k {
 		a.shift(3)
 	}
-	if cents, to := r.cents(end); cents > 0 && a.Currency != "" && Places(a.Currency) == 2 && a.mark == "" && a.values[0].places == 0 {
-		a.values[0], end = a.values[0].plus(number(int64(cents), 2), false), to
-	} else if _, alone := r.cents(start); to > end || alone > start {
-		return amount{}, max(to, alone) // cents of what?
+	if end, ok = r.withCents(&a, start, end); !ok {
+		return amount{}, end
 	}
 	if r.partBefore(start) || r.partBehind(word, end, a.Currency != "") || a.malformed() {
 		return amount{}, end
 	}
-	if a.More && (a.Currency != "" || a.Percent) {
-		return amount{}, end // another dollar
-	}
-	if a.Currency == "" && !a.Percent {
-		a.One = end == start+1 && r.words[start].Class == numeral.Letters && a.values[0].String() == "1"
-		before := ""
-		if start > 0 && r.words[start].Gap == numeral.Space {
-			before = r.words[start-1].Fold
-		}
-		if a.One && pronouns[before] {
-			return amount{}, end // "the other one"
-		}
-		if a.More = a.More || more[before] || before == "another" || before == "noch"; !a.More && more[r.word(end)] {
-			a.More, end = true, end+1
-		}
-		for i := end; i < end+3 && i < len(r.words) && r.words[i].Gap == numeral.Space; i++ {
-			a.More = a.More || more[r.words[i].Fold] // "2 checked bags more"
-		}
+	if end, ok = r.counted(&a, start, end); !ok {
+		return amount{}, end
 	}
 	last := r.words[end-1]
 	if !last.Closes {
@@ -205,6 +180,60 @@ func (r *reader) amount(i int) (a amount, next int) {
 	}
 	a.Start, a.End = r.words[start].Start, last.End
 	return a, end
+}
+
+// unit reads the currency or percent sign behind a number, which ends at i; it is not ok where a
+// currency that is not the one before the number is written on to it.
+func (r *reader) unit(a *amount, i int) (next int, ok bool) {
+	c, to := r.currency(i)
+	switch w := r.word(i); {
+	case c != "" && (a.Currency == "" || a.Currency == c || slices.Contains(shared[a.Currency], c)):
+		a.Currency = c
+		return to, true
+	case a.Currency == "" && (w == "%" || w == "percent" || w == "prozent"):
+		a.Percent = true
+		return i + 1, true
+	}
+	if c != "" && r.words[i].Gap == numeral.Glued {
+		return to, false
+	}
+	return i, true
+}
+
+// counted reads around a number without a currency whether it is "one", and how many more; it is
+// not ok of "the other one", nor of another dollar.
+func (r *reader) counted(a *amount, start, end int) (next int, ok bool) {
+	if a.Currency != "" || a.Percent {
+		return end, !a.More
+	}
+	a.One = end == start+1 && r.words[start].Class == numeral.Letters && a.values[0].String() == "1"
+	before := ""
+	if start > 0 && r.words[start].Gap == numeral.Space {
+		before = r.words[start-1].Fold
+	}
+	if a.One && pronouns[before] {
+		return end, false
+	}
+	if a.More = a.More || more[before] || before == "another" || before == "noch"; !a.More && more[r.word(end)] {
+		a.More, end = true, end+1
+	}
+	for i := end; i < end+3 && i < len(r.words) && r.words[i].Gap == numeral.Space; i++ {
+		a.More = a.More || more[r.words[i].Fold] // "2 checked bags more"
+	}
+	return end, true
+}
+
+// withCents adds those that stand behind an amount; it is not ok of what are cents of nothing.
+func (r *reader) withCents(a *amount, start, end int) (next int, ok bool) {
+	cents, to := r.cents(end)
+	if cents > 0 && a.Currency != "" && Places(a.Currency) == 2 && a.mark == "" && a.values[0].places == 0 {
+		a.values[0] = a.values[0].plus(number(int64(cents), 2), false)
+		return to, true
+	}
+	if _, alone := r.cents(start); to > end || alone > start {
+		return max(to, alone), false
+	}
+	return end, true
 }
 
 // cents reads "and 50 cents": n is 0 for none, or for more than a currency's

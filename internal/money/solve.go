@@ -1,6 +1,7 @@
 package money
 
 import (
+	"cmp"
 	"math/big"
 	"slices"
 )
@@ -43,15 +44,15 @@ func Solve(form Form, said string, percent bool, places int, want string) (out [
 		return nil
 	}
 	try := func(v fixed, operands ...string) {
-		if s := v.String(); v.digits.Sign() >= 0 {
-			for i, o := range operands {
-				if o == "" {
-					operands[i] = s
-				}
-			}
-			if _, ok := Derive(form, operands, places, want); ok && (len(out) == 0 || out[len(out)-1] != s) {
-				out = append(out, s)
-			}
+		if v.digits.Sign() < 0 {
+			return
+		}
+		s := v.String()
+		for i, o := range operands {
+			operands[i] = cmp.Or(o, s)
+		}
+		if _, ok := Derive(form, operands, places, want); ok && (len(out) == 0 || out[len(out)-1] != s) {
+			out = append(out, s)
 		}
 	}
 	switch form {
@@ -61,39 +62,45 @@ func Solve(form Form, said string, percent bool, places int, want string) (out [
 		try(x.plus(w, true), said, "")
 		try(w.plus(x, false), "", said)
 	case Product, Percent, PercentPlus:
-		factor := new(big.Rat).SetFrac(x.digits, power(x.places))
-		if percent {
-			factor.Quo(factor, big.NewRat(100, 1))
-		}
+		operands := []string{"", said}
 		if form == PercentPlus {
-			factor.Add(factor, big.NewRat(1, 1))
+			operands = append(operands, "")
 		}
-		if factor.Sign() == 0 {
-			return nil
-		}
-		unit := new(big.Rat).SetFrac(big.NewInt(1), power(places))
-		exact := new(big.Rat).Quo(new(big.Rat).SetFrac(w.digits, power(w.places)), factor)
-		// Rounding moved the amount by half a unit at most.
-		reach := new(big.Rat).Quo(unit, factor)
-		steps := new(big.Rat).Quo(reach, unit)
-		if steps.Cmp(big.NewRat(maxSolutions, 1)) > 0 {
-			return nil
-		}
-		at := new(big.Rat).Quo(exact, unit)
-		mid := new(big.Int).Quo(at.Num(), at.Denom())
-		n, _ := steps.Float64()
-		for d := -int64(n) - 1; d <= int64(n)+1; d++ {
-			v := fixed{new(big.Int).Add(mid, big.NewInt(d)), places}
-			switch form {
-			case PercentPlus:
-				try(v, "", said, "")
-			default:
-				try(v, "", said)
-			}
+		for _, v := range nearby(form, x, w, places) {
+			try(v, slices.Clone(operands)...)
 		}
 	}
 	if len(out) > maxSolutions {
 		return nil
+	}
+	return out
+}
+
+// nearby are the numbers, of so many places, that with another one can give an amount by a form
+// that multiplies: none where they are too many.
+func nearby(form Form, by, want fixed, places int) (out []fixed) {
+	factor := new(big.Rat).SetFrac(by.digits, power(by.places))
+	if form != Product {
+		factor.Quo(factor, big.NewRat(100, 1))
+	}
+	if form == PercentPlus {
+		factor.Add(factor, big.NewRat(1, 1))
+	}
+	if factor.Sign() == 0 {
+		return nil
+	}
+	unit := new(big.Rat).SetFrac(big.NewInt(1), power(places))
+	exact := new(big.Rat).Quo(new(big.Rat).SetFrac(want.digits, power(want.places)), factor)
+	// Rounding moved the amount by half a unit at most.
+	steps := new(big.Rat).Inv(factor)
+	if steps.Cmp(big.NewRat(maxSolutions, 1)) > 0 {
+		return nil
+	}
+	at := new(big.Rat).Quo(exact, unit)
+	mid := new(big.Int).Quo(at.Num(), at.Denom())
+	n, _ := steps.Float64()
+	for d := -int64(n) - 1; d <= int64(n)+1; d++ {
+		out = append(out, fixed{new(big.Int).Add(mid, big.NewInt(d)), places})
 	}
 	return out
 }

@@ -4,6 +4,7 @@
 package quote
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -159,34 +160,40 @@ func (s *Fact) Rank(u *Unit) int {
 }
 
 func (s *Fact) rank(u *Unit) int {
-	share := 0
-	if u.Record && holdsLeaf(u.Text, s.Text) {
-		share = 102 // whole, and not a value out of it
-	} else if !u.Record && text.Stands(u.Text, s.Text, true) {
-		share = 101
-	} else if len(s.content) > 0 && s.near(u) {
-		said := u.Text
-		if u.Record {
-			said = recordWords(u.Text)
-		}
-		if len(s.exact) > 0 {
-			ws := words.Of(said)
-			if slices.ContainsFunc(s.exact, func(w string) bool { return !slices.Contains(ws, w) }) {
-				return 0
-			}
-		}
-		has, n := words.FormsOf(said), 0
-		for _, w := range s.content {
-			if has.Has(w) {
-				n++
-			}
-		}
-		share = n * 100 / len(s.content)
-	}
+	share := s.share(u)
 	if share < enough || share <= 100 && s.Denies(u.Text) != s.denies {
 		return 0 // or it says something else in the same words
 	}
 	return share
+}
+
+// share is how many of a hundred words of the fact a unit has, more where it has it as it stands.
+func (s *Fact) share(u *Unit) int {
+	switch {
+	case u.Record && holdsLeaf(u.Text, s.Text):
+		return 102 // whole, and not a value out of it
+	case !u.Record && text.Stands(u.Text, s.Text, true):
+		return 101
+	case len(s.content) == 0 || !s.near(u):
+		return 0
+	}
+	said := u.Text
+	if u.Record {
+		said = recordWords(u.Text)
+	}
+	if len(s.exact) > 0 {
+		ws := words.Of(said)
+		if slices.ContainsFunc(s.exact, func(w string) bool { return !slices.Contains(ws, w) }) {
+			return 0
+		}
+	}
+	has, n := words.FormsOf(said), 0
+	for _, w := range s.content {
+		if has.Has(w) {
+			n++
+		}
+	}
+	return n * 100 / len(s.content)
 }
 
 // Asked reports whether a unit holds the words of whom and of what the fact is
@@ -339,44 +346,30 @@ func (s *Fact) said(sentence string) string {
 	for _, w := range words.Content(sentence) {
 		says[w] = true
 	}
-	skip := append(append([]string{}, s.Subject...), s.Predicate...)
+	named := slices.Concat(s.Subject, s.Predicate)
 	from, to, at := -1, 0, 0
 	end := func() {
-		if from >= 0 {
-			v := sentence[from:to]
-			if d := strings.ContainsFunc(v, unicode.IsNumber); d != strings.ContainsFunc(best, unicode.IsNumber) && d || len(v) >= len(best) && (d || !strings.ContainsFunc(best, unicode.IsNumber)) {
-				best = v
-			}
+		if from >= 0 && better(sentence[from:to], best) {
+			best = sentence[from:to]
 		}
 		from = -1
 	}
 	for _, f := range strings.Fields(sentence) {
 		i := at + strings.Index(sentence[at:], f)
 		at = i + len(f)
-		word := strings.TrimFunc(f, func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSymbol(r) && r != '+' && r != '/'
-		})
-		if end := strings.Index(f, word) + len(word); word != "" && end < len(f) && strings.IndexByte("-#", f[end]) >= 0 {
-			word = f[:end+1][strings.Index(f, word):] // O- is not O
-		}
-		forms := words.FormsOf(word)
-		ws := words.Of(word)
-		other := slices.ContainsFunc(ws, func(w string) bool {
-			return w != "s" && !slices.ContainsFunc(skip, words.FormsOf(w).Has)
-		})
-		if len(ws) > 0 && !other { // all of it is named already; printer-7 is more than printer
-			end()
-			if slices.ContainsFunc(s.Predicate, forms.Has) && best != "" {
+		word := withMark(f)
+		if ws := words.Of(word); len(ws) > 0 && !slices.ContainsFunc(ws, func(w string) bool { return w != "s" && !slices.ContainsFunc(named, words.FormsOf(w).Has) }) {
+			end() // all of it is named already; printer-7 is more than printer
+			if slices.ContainsFunc(s.Predicate, words.FormsOf(word).Has) && best != "" {
 				before, best = best, ""
 			}
 			continue
 		}
-		keep := false
-		for _, w := range words.Of(word) {
-			keep = keep || fact.Has(w) && !s.Speaks(w) && (says[w] || slices.ContainsFunc(words.Content(word), func(c string) bool { return says[c] }))
-		}
+		keep := !s.Denies(word) && !slices.Contains(passing, strings.ToLower(word)) && slices.ContainsFunc(words.Of(word), func(w string) bool {
+			return fact.Has(w) && !s.Speaks(w) && (says[w] || slices.ContainsFunc(words.Content(word), func(c string) bool { return says[c] }))
+		})
 		switch j := i + strings.Index(f, word); {
-		case keep && !s.Denies(word) && !slices.Contains(passing, strings.ToLower(word)):
+		case keep:
 			if from < 0 {
 				from = j
 			}
@@ -384,13 +377,28 @@ func (s *Fact) said(sentence string) string {
 		case !slices.Contains(joining, strings.ToLower(word)):
 			end()
 		}
-		if strings.HasSuffix(f, ",") || strings.HasSuffix(f, ";") || strings.HasSuffix(f, ":") {
+		if strings.ContainsRune(",;:", rune(f[len(f)-1])) {
 			end()
 		}
 	}
 	end()
-	if best == "" {
-		return before
+	return cmp.Or(best, before)
+}
+
+// better reports whether a stretch answers rather than another: one with a digit, or else the longer.
+func better(v, than string) bool {
+	digit, had := strings.ContainsFunc(v, unicode.IsNumber), strings.ContainsFunc(than, unicode.IsNumber)
+	return digit && !had || len(v) >= len(than) && (digit || !had)
+}
+
+// withMark is a word without what stands around it, but for a mark that makes it another: O- is not O.
+func withMark(field string) string {
+	word := strings.TrimFunc(field, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSymbol(r) && r != '+' && r != '/'
+	})
+	from := strings.Index(field, word)
+	if end := from + len(word); word != "" && end < len(field) && strings.IndexByte("-#", field[end]) >= 0 {
+		return field[from : end+1]
 	}
-	return best
+	return word
 }
