@@ -1,7 +1,9 @@
 package provenance
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -78,11 +80,9 @@ func untyped(v strictjson.Value, text string) (string, bool, writ.Reason) {
 	case strictjson.String:
 		return text, true, ""
 	case strictjson.Number:
-		d, ok := decimal(string(v.Literal()))
-		if !ok {
-			return "", false, writ.FormNotCanonical
+		if d, ok := decimal(string(v.Literal())); ok {
+			return d, true, ""
 		}
-		return d, true, ""
 	case strictjson.Null, strictjson.Bool:
 		if word := string(v.Literal()); word == "null" || word == "true" || word == "false" {
 			return word, true, ""
@@ -132,13 +132,18 @@ var (
 	timeForm = text.Pattern(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$`)
 )
 
-// phone is E.164; spaces and the usual separators are another spelling.
-func phone(s string) (string, writ.Reason) {
-	s = strings.NewReplacer(" ", "", "-", "", ".", "", "(", "", ")", "").Replace(s)
-	if !phoneForm().MatchString(s) {
+// formed is a canonical form, if it is one.
+func formed(s string, is bool) (string, writ.Reason) {
+	if !is {
 		return "", writ.FormNotCanonical
 	}
 	return s, ""
+}
+
+// phone is E.164; spaces and the usual separators are another spelling.
+func phone(s string) (string, writ.Reason) {
+	s = strings.NewReplacer(" ", "", "-", "", ".", "", "(", "", ")", "").Replace(s)
+	return formed(s, phoneForm().MatchString(s))
 }
 
 // iban is the electronic form with a valid mod 97 check.
@@ -155,10 +160,7 @@ func iban(s string) (string, writ.Reason) {
 			rem = (rem*10 + int(c-'0')) % 97
 		}
 	}
-	if rem != 1 {
-		return "", writ.FormNotCanonical
-	}
-	return s, ""
+	return formed(s, rem == 1)
 }
 
 // instant is RFC 3339, equal when it is the same instant. Any offset may be
@@ -194,13 +196,7 @@ func SmallSpace(t Type, v strictjson.Value) bool {
 	if why != "" {
 		return true
 	}
-	switch v.Kind() {
-	case strictjson.Number:
-	case strictjson.String:
-		if utf8.RuneCountInString(c) < 3 {
-			return true
-		}
-	default:
+	if k := v.Kind(); k != strictjson.Number && (k != strictjson.String || utf8.RuneCountInString(c) < 3) {
 		return true
 	}
 	n, points := 0, 0
@@ -225,3 +221,55 @@ func empty(v strictjson.Value) bool {
 	k := v.Kind()
 	return why != "" || k == strictjson.Null || k == strictjson.Array || k == strictjson.Object || c == ""
 }
+
+// The bounds of a number literal (attack W16): they bound the expansion of
+// an exponent too.
+const (
+	maxNumber   = 64
+	maxExponent = 400
+)
+
+// decimal returns the exact fixed-point spelling of a JSON number literal: no
+// exponent, no leading zeros, no trailing zeros after the point, no negative
+// zero. It moves digits and computes nothing, so nothing is rounded.
+func decimal(lit string) (string, bool) {
+	if len(lit) == 0 || len(lit) > maxNumber {
+		return "", false
+	}
+	rest, neg := strings.CutPrefix(lit, "-")
+	mant, exp := rest, 0
+	if i := strings.IndexAny(rest, "eE"); i >= 0 {
+		e := rest[i+1:]
+		if e == "" || strings.Trim(strings.TrimLeft(e[:1], "+-")+e[1:], "0123456789") != "" {
+			return "", false
+		}
+		n, err := strconv.Atoi(e)
+		if err != nil || n > maxExponent || n < -maxExponent {
+			return "", false
+		}
+		mant, exp = rest[:i], n
+	}
+	whole, frac, point := strings.Cut(mant, ".")
+	if !digits(whole) || point && !digits(frac) || len(whole) > 1 && whole[0] == '0' {
+		return "", false
+	}
+	all := whole + frac
+	at := len(whole) + exp // where the point stands in all
+	if at < 0 {
+		all, at = strings.Repeat("0", -at)+all, 0
+	}
+	if at > len(all) {
+		all += strings.Repeat("0", at-len(all))
+	}
+	out := cmp.Or(strings.TrimLeft(all[:at], "0"), "0")
+	if frac = strings.TrimRight(all[at:], "0"); frac != "" {
+		out += "." + frac
+	}
+	if neg && out != "0" {
+		out = "-" + out
+	}
+	return out, true
+}
+
+// digits reports whether s is one or more ASCII digits.
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

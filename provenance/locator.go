@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"net/netip"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/text"
 )
 
@@ -36,17 +38,11 @@ func host(s string) (string, writ.Reason) {
 	if in, ok := strings.CutPrefix(s, "["); ok {
 		in, ok = strings.CutSuffix(in, "]")
 		ip, err := netip.ParseAddr(in)
-		if !ok || err != nil || !ip.Is6() || ip.Zone() != "" || ip.Is4In6() {
-			return "", writ.FormNotCanonical
-		}
-		return "[" + ip.String() + "]", ""
+		return formed("["+ip.String()+"]", ok && err == nil && ip.Is6() && ip.Zone() == "" && !ip.Is4In6())
 	}
 	if last := s[strings.LastIndexByte(s, '.')+1:]; numeric(last) {
 		ip, err := netip.ParseAddr(s)
-		if err != nil || !ip.Is4() {
-			return "", writ.FormNotCanonical
-		}
-		return ip.String(), ""
+		return formed(ip.String(), err == nil && ip.Is4())
 	}
 	if s == "" || strings.HasSuffix(s, ".") || len(s) > maxHost {
 		return "", writ.FormNotCanonical
@@ -57,10 +53,7 @@ func host(s string) (string, writ.Reason) {
 	if slices.ContainsFunc(strings.Split(shown, "."), mixedScript) {
 		return "", writ.FormMixedScript
 	}
-	if err != nil || back != nil || visible(shown) != "" || !domainForm().MatchString(ascii) {
-		return "", writ.FormNotCanonical
-	}
-	return ascii, ""
+	return formed(ascii, err == nil && back == nil && visible(shown) == "" && domainForm().MatchString(ascii))
 }
 
 // numeric reports whether a last label makes a resolver read the host as an
@@ -135,10 +128,8 @@ func email(s string) (string, writ.Reason) {
 	if why != "" {
 		return "", why
 	}
-	if _, err := netip.ParseAddr(h); err == nil {
-		return "", writ.FormNotCanonical
-	}
-	return local + "@" + h, ""
+	_, err := netip.ParseAddr(h)
+	return formed(local+"@"+h, err != nil)
 }
 
 var (
@@ -269,18 +260,12 @@ func absolutePath(s string) (string, writ.Reason) {
 	if s != "/" {
 		s = strings.TrimSuffix(s, "/")
 	}
-	if !strings.HasPrefix(s, "/") || path.Clean(s) != s || strings.ContainsAny(s, "\\\x00") || !norm.NFC.IsNormalString(s) {
-		return "", writ.FormNotCanonical
-	}
-	return s, ""
+	return formed(s, strings.HasPrefix(s, "/") && path.Clean(s) == s && !strings.ContainsAny(s, "\\\x00") && norm.NFC.IsNormalString(s))
 }
 
 // singleName takes one element of a path.
 func singleName(s string) (string, writ.Reason) {
-	if s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\\x00") || !norm.NFC.IsNormalString(s) {
-		return "", writ.FormNotCanonical
-	}
-	return s, ""
+	return formed(s, s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\\\x00") && norm.NFC.IsNormalString(s))
 }
 
 // JoinPath joins a canonical directory and one name (R13). ok is false unless
@@ -304,4 +289,51 @@ func splitPath(p string) (dir, name string, ok bool) {
 		return "", "", false
 	}
 	return path.Dir(p), path.Base(p), true
+}
+
+// Hosts returns the hosts of a text, of links and by themselves, each once, in small letters
+// and with a port that is not its scheme's. What may be the name of a file as well is one
+// ("claude.ai").
+func Hosts(s string) (out []string) {
+	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return blank(r) || isMark(r) || r == ',' || r == ';' }) {
+		if host, is := hostOf(strings.ToLower(strings.TrimRight(w, stops))); is && !slices.Contains(out, host) {
+			out = append(out, host)
+		}
+	}
+	return out
+}
+
+// hostOf is the host of a word in small letters.
+func hostOf(w string) (host string, is bool) {
+	if !strings.Contains(w, "://") {
+		host = w
+		if i := strings.IndexAny(w, "/?#:"); i >= 0 {
+			host = w[:i]
+		}
+		if _, _, is := bareHost(strictjson.StringOf("https://" + host)); !is && host != "localhost" && !address().MatchString(host) {
+			return "", false
+		}
+		w = "https://" + w
+	}
+	u, err := url.Parse(w)
+	if err != nil || u.Hostname() == "" {
+		return "", false
+	}
+	host = strings.TrimRight(u.Hostname(), ".")
+	if p := u.Port(); p != "" && !(p == "443" && u.Scheme == "https" || p == "80" && u.Scheme == "http") {
+		host += ":" + p
+	}
+	return host, true
+}
+
+var address = text.Pattern(`^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$`)
+
+// Hosts returns the hosts that the user typed, in one turn or, of turn 0, in any.
+func (l *Ledger) Hosts(turn uint32) (out []string) {
+	for i := range l.turns {
+		if turn == 0 || l.turns[i].Evidence == turn {
+			out = append(out, Hosts(l.turns[i].own.text)...)
+		}
+	}
+	return out
 }

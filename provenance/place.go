@@ -270,18 +270,23 @@ func (ps *Places) Carried(p Place, shares func(server, tool string) bool) Place 
 		}
 		for _, g := range t.groups {
 			for _, r := range p.At {
-				if r.Of == "" {
-					continue
-				}
-				for _, l := range g.meeting(r) {
-					if l.in(forever) {
-						p.add(l.Label, l.Rests...)
-					}
-				}
+				g.carried(r, &p)
 			}
 		}
 	}
 	return p
+}
+
+// carried adds what the places of a group hold that a resource meets.
+func (g *group) carried(r Resource, to *Place) {
+	if r.Of == "" {
+		return
+	}
+	for _, l := range g.meeting(r) {
+		if l.in(forever) {
+			to.add(l.Label, l.Rests...)
+		}
+	}
 }
 
 // Clear ends the place that was lowered under number n, and under any other, from

@@ -355,20 +355,6 @@ func (p *parser) number(i, most int) (n, end int) {
 	return 0, i
 }
 
-// figures are the values that are written in digits: so many of them, for so much.
-var figures = map[string]struct{ fewest, most, low, high int }{
-	"year": {4, 4, 1900, 2199},
-	"m":    {2, 2, 0, 59},
-	"s":    {2, 2, 0, 59},
-	"om":   {2, 2, 0, 59},
-	"oh":   {2, 2, 0, 14},
-	"dd":   {2, 2, 1, 31},
-	"d":    {1, 2, 1, 31},
-	"a":    {1, 2, 1, 31},
-	"b":    {1, 2, 1, 31},
-	"mo":   {1, 2, 1, 12},
-}
-
 // hour reads one, and how it is written.
 func (p *parser) hour(i, digits int) (n, end int) {
 	if n, end = p.number(i, 24); digits == 2 && (n < 10 || end < len(p.words) && p.words[end].Fold == ":") {
@@ -385,13 +371,25 @@ func (p *parser) value(l *language, kind string, i int) (n, end int) {
 		n, _ = strconv.Atoi(w.Fold)
 		digits = len(w.Fold)
 	}
-	if f, ok := figures[kind]; ok {
-		if digits >= f.fewest && digits <= f.most && n >= f.low && n <= f.high {
+	within := func(width bool, low, high int) (int, int) {
+		if width && n >= low && n <= high {
 			return n, i + 1
 		}
 		return 0, i
 	}
 	switch kind {
+	case "year":
+		return within(digits == 4, 1900, 2199)
+	case "m", "s", "om":
+		return within(digits == 2, 0, 59)
+	case "oh":
+		return within(digits == 2, 0, 14)
+	case "dd":
+		return within(digits == 2, 1, 31)
+	case "d", "a", "b":
+		return within(digits == 1 || digits == 2, 1, 31)
+	case "mo":
+		return within(digits == 1 || digits == 2, 1, 12)
 	case "h":
 		return p.hour(i, digits)
 	case "n":
