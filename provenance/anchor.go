@@ -128,7 +128,7 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 func (n *Names) Anchor(q Query) (Quote, bool) { return n.anchor(q, false) }
 
 // Chosen is Anchor for a record that is to receive something (R28, R14): only its own
-// id, how that begins or ends (part.go), or what the server guarantees of it, names it. Whoever can make a record appear
+// id, how that begins or ends (rank.go), or what the server guarantees of it, names it. Whoever can make a record appear
 // can call it by a word that users say ("please"), and of what is destroyed that is
 // his own loss, of what he is sent it is not. So what any sentence has names only a member of
 // a closed collection, where strangers make none appear: by what the operator says is its name
@@ -157,7 +157,7 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 func (a *anchoring) by(name *named) bool {
 	q, words, closed := a.q, a.q.words(), a.closed()
 	own, at := &a.l.turns[a.l.turnAt(name.at.Evidence)].own, span{name.at.Start, name.at.End}
-	if own.partial(at, words) { // part.go
+	if own.partial(at, words) { // rank.go
 		return false
 	}
 	if name.hash && !own.tags(at, words) {

@@ -39,7 +39,7 @@ type member struct {
 // would be of every product it lists. Who can make a record appear can make it appear
 // with a key of his choice: of an open collection it is no narrower than its source is.
 func (l *Ledger) Records(q Query, by string) Records {
-	r := Records{l: l, of: q.Collection, by: by}
+	r := Records{l: l, of: q.Collection, by: by, joined: map[member]bool{}}
 	s, visits := &l.store, maxVisits
 	for _, i := range l.named(q) {
 		n, ok := s.record(s.at(i))
@@ -51,9 +51,6 @@ func (l *Ledger) Records(q Query, by string) Records {
 		}
 		s.inside(i, n, &visits, func(at uint32) bool {
 			if f := s.at(at); s.names(f, by, n) && f.label >= writ.System {
-				if r.joined == nil {
-					r.joined = map[member]bool{}
-				}
 				r.joined[member{s.metas[f.meta].typ, f.mark}] = true
 			}
 			return false

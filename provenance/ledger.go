@@ -242,7 +242,7 @@ func (p *Pending) Facts() int { return len(p.facts) }
 // Prepare judges an observation and changes nothing. It returns ErrFull if the
 // result would exceed a cap.
 func (l *Ledger) Prepare(o Observation) (*Pending, error) {
-	p := &Pending{of: o, events: l.events, taint: l.taints.changed}
+	p := &Pending{of: o, events: l.events, taint: l.taints.changed, news: map[Origin]bool{}}
 	if !o.OK || len(o.Leaves) == 0 {
 		return p, nil
 	}
@@ -274,16 +274,13 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 // estimate is an upper bound of what a result adds to the store.
 func (l *Ledger) estimate(leaves []Leaf) int64 {
 	n := int64(0)
-	var fresh map[string]bool
+	fresh := map[string]bool{}
 	steps := make(map[*step]bool, len(leaves))
 	name := func(t string) {
 		if _, isIndex := small(t); isIndex || fresh[t] {
 			return
 		}
 		if _, ok := l.store.number[t]; !ok {
-			if fresh == nil {
-				fresh = map[string]bool{}
-			}
 			fresh[t] = true
 			n += int64(len(t)) + 72
 		}

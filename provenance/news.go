@@ -60,9 +60,6 @@ func (p *Pending) tell(l *Ledger, o *Observation, leaf *Leaf) {
 			return
 		}
 	}
-	if p.news == nil {
-		p.news = map[Origin]bool{}
-	}
 	p.news[at] = true
 }
 
@@ -80,14 +77,14 @@ func (l *Ledger) stale(o *Observation) bool { return l.since || o.Acts != l.acts
 func (l *Ledger) Made(args []Arg) {
 	l.since, l.acted = true, l.store.n
 	l.acts++
-	for i := range args {
-		for _, k := range l.keysOf(args[i].Type, args[i].Value) {
+	for _, a := range args {
+		for _, k := range l.keysOf(a.Type, a.Value) {
 			l.made.add(k, l)
 		}
-		if name, _ := args[i].Value.Text(); args[i].Makes && len(args[i].In) > 0 {
+		if name, _ := a.Value.Text(); a.Makes && len(a.In) > 0 {
 			l.ordered = name
 		}
-		if c, _, why := Canonical(Path, args[i].Value); args[i].Names && why == "" {
+		if c, _, why := Canonical(Path, a.Value); a.Names && why == "" {
 			delete(l.dirs, l.digest(dirDomain, c))
 		}
 	}

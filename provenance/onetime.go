@@ -29,8 +29,7 @@ func (l *Ledger) usedUp(issued []uint32, q *Query) bool {
 // Spend uses up the one-time values that an act was accepted with, whatever they rest
 // on there and whatever becomes of it: typed or allowed by a person it is the same code.
 func (l *Ledger) Spend(args []Arg) {
-	for i := range args {
-		a := &args[i]
+	for _, a := range args {
 		for _, f := range l.oneTime(l.candidates(Query{Value: a.Value, Type: a.Type})) {
 			if k, ok := l.keyOf(l.store.metas[l.store.at(f).meta].typ, a.Value); ok {
 				l.spent.add(k, l)

@@ -101,21 +101,17 @@ const maxParts = 64
 
 // comparedIn is what a value of a collection and type is compared within.
 func comparedIn(collection string, t Type) string {
-	switch {
-	case collection != "":
-		return collection
-	case t != Untyped:
+	if collection == "" && t != Untyped {
 		return ":" + string(t)
 	}
-	return ""
+	return collection
 }
 
 // PlaceOf is the place an act with these arguments goes to; ok is false if all
 // it sends is worth system, so that nothing is lowered.
 func PlaceOf(server, tool string, args []Arg) (p Place, ok bool) {
 	p = Place{Server: server, Tool: tool, Label: writ.Operator}
-	for i := range args {
-		a := &args[i]
+	for _, a := range args {
 		if !a.Narrow && !a.Ours {
 			p.add(a.Label, a.Rests...)
 		}

@@ -33,8 +33,7 @@ func (o *Observation) searched(leaf *Leaf) (days []string, ok bool) {
 	if leaf.Rule == nil || leaf.Rule.Matches == "" || !isText {
 		return nil, false
 	}
-	for i := range o.Args {
-		a := &o.Args[i]
+	for _, a := range o.Args {
 		if a.Fixed || empty(a.Value) {
 			continue
 		}
@@ -62,8 +61,7 @@ func (o *Observation) lookedUp(leaf *Leaf) (name string, ok bool) {
 	if leaf.Rule == nil || leaf.Rule.LookedUp == "" || o.Act {
 		return "", false
 	}
-	for i := range o.Args {
-		a := &o.Args[i]
+	for _, a := range o.Args {
 		if a.Fixed || empty(a.Value) {
 			continue
 		}

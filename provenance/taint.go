@@ -186,8 +186,7 @@ func (l *Ledger) pieces(args []Arg) {
 		run.Reset()
 		label = writ.Operator
 	}
-	for i := range args {
-		a := &args[i]
+	for _, a := range args {
 		texts := readings(Untyped, a.Value)
 		if a.Label >= writ.System || a.Narrow || len(texts) == 0 || utf8.RuneCountInString(texts[0]) >= part {
 			end()
@@ -273,15 +272,8 @@ func (t *taints) inside(leaf *Leaf, known func() bool) writ.Label {
 // stands in prose without having been made by it.
 func atom(s string) bool {
 	v := strictjson.StringOf(s)
-	for _, t := range []Type{URL, Email, Path, IBAN, Phone} {
-		if _, _, why := Canonical(t, v); why == "" {
-			return true
-		}
-	}
-	if _, _, why := Canonical(Host, v); why == "" && strings.Contains(s, ".") {
-		return true
-	}
-	return digits(s) && len(s) >= 9
+	is := func(t Type) bool { _, _, why := Canonical(t, v); return why == "" }
+	return slices.ContainsFunc([]Type{URL, Email, Path, IBAN, Phone}, is) || strings.Contains(s, ".") && is(Host) || digits(s) && len(s) >= 9
 }
 
 // texts finds, of a growing set of texts, whether one stands in a given text or

@@ -371,6 +371,7 @@ func (p *parser) value(l *language, kind string, i int) (n, end int) {
 		n, _ = strconv.Atoi(w.Fold)
 		digits = len(w.Fold)
 	}
+	few := digits == 1 || digits == 2
 	within := func(width bool, low, high int) (int, int) {
 		if width && n >= low && n <= high {
 			return n, i + 1
@@ -387,9 +388,9 @@ func (p *parser) value(l *language, kind string, i int) (n, end int) {
 	case "dd":
 		return within(digits == 2, 1, 31)
 	case "d", "a", "b":
-		return within(digits == 1 || digits == 2, 1, 31)
+		return within(few, 1, 31)
 	case "mo":
-		return within(digits == 1 || digits == 2, 1, 12)
+		return within(few, 1, 12)
 	case "h":
 		return p.hour(i, digits)
 	case "n":

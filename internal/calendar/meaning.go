@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -266,15 +267,12 @@ func (p *parser) month(v values) *node {
 // between is from one day to another of a month.
 func (p *parser) between(v values) *node {
 	y, ok := v.get("year", 0)
-	var ends [2]*node
-	for i := range ends {
-		d, _ := v.get("day", i)
-		if d == 0 {
-			d, _ = v.get("d", i)
-		}
-		ends[i] = dated(p.monthDay(y, v.n("month"), d), !ok)
+	end := func(i int) *node {
+		day, _ := v.get("day", i)
+		d, _ := v.get("d", i)
+		return dated(p.monthDay(y, v.n("month"), cmp.Or(day, d)), !ok)
 	}
-	return between(ends[0], ends[1], v.n("inside") > 0)
+	return between(end(0), end(1), v.n("inside") > 0)
 }
 
 // duration adds up all units of it.
