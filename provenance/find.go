@@ -202,15 +202,15 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 		}
 		return nil, writ.ProvenanceReflected
 	}
-	narrow := func(pass func(*Query, *fact) bool) bool {
-		keep = slices.DeleteFunc(keep, func(i uint32) bool { return !pass(q, l.store.at(i)) })
+	narrow := func(pass func(*fact) bool) bool {
+		keep = slices.DeleteFunc(keep, func(i uint32) bool { return !pass(l.store.at(i)) })
 		return len(keep) == 0
 	}
-	if narrow(l.accepts) {
+	if narrow(func(f *fact) bool { return l.accepts(q, f) }) {
 		return nil, writ.ProvenanceSource
 	}
 	if len(issued) > 0 {
-		if narrow(func(q *Query, f *fact) bool {
+		if narrow(func(f *fact) bool {
 			return q.HasAt || q.Collection != "" && q.Collection == l.store.metas[f.meta].collection
 		}) {
 			return nil, writ.ProvenanceSource
@@ -219,10 +219,10 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 			return nil, writ.ProvenanceOneShot
 		}
 	}
-	if isSmall && (q.Authority && empty(q.Value) || narrow(l.knowsSmall)) {
+	if isSmall && (q.Authority && empty(q.Value) || narrow(func(f *fact) bool { return l.knowsSmall(q, f) })) {
 		return nil, writ.ProvenanceSmall
 	}
-	if q.Target && narrow(l.chosen) {
+	if q.Target && narrow(func(f *fact) bool { return l.chosen(q, f) }) {
 		return nil, writ.ProvenanceOpenTarget
 	}
 	return keep, ""

@@ -576,29 +576,26 @@ func (l *Ledger) keep(o *Observation, leaf *Leaf, j judged, known map[*step]uint
 			l.mints(&s.metas[f.meta], i, j, s.under(k))
 		}
 	}
-	for _, k := range slices.Concat(l.inText(leaf, j), l.alsoUnder(leaf)) {
-		s.file(k, i)
+	if !leaf.Key {
+		l.fileText(leaf, j, i)
 	}
+	l.fileForms(leaf, i)
 }
 
-// inText are the keys of what a leaf's text can be found by: its links, where no model can have
-// written them, and its words in any letters.
-func (l *Ledger) inText(leaf *Leaf, j judged) (keys []key) {
+// fileText files what a leaf's text can be found by: its links, where no model can have written
+// them, and its words in any letters.
+func (l *Ledger) fileText(leaf *Leaf, j judged, i uint32) {
 	said, _ := leaf.Value.Text()
-	if leaf.Key {
-		return nil
-	}
 	if j.label > writ.Model && j.flags&(echoed|reflected) == 0 {
 		for _, link := range links(said) {
 			if link != said {
-				keys = append(keys, l.digest(linkDomain, link))
+				l.store.file(l.digest(linkDomain, link), i)
 			}
 		}
 	}
 	if name, ok := inAnyCase(said); ok && leaf.Rule != nil {
-		keys = append(keys, l.digest(casedDomain, name))
+		l.store.file(l.digest(casedDomain, name), i)
 	}
-	return keys
 }
 
 // remember notes of a fact what is asked by other than its value: in what it was made, by which
@@ -624,28 +621,32 @@ func (l *Ledger) remember(o *Observation, leaf *Leaf, j judged, i uint32) {
 	}
 }
 
-// alsoUnder are the keys that a leaf is found under beside that of its type.
-func (l *Ledger) alsoUnder(leaf *Leaf) (keys []key) {
+// fileForms files a leaf in its other forms than that of its type.
+func (l *Ledger) fileForms(leaf *Leaf, i uint32) {
+	s := &l.store
 	if leaf.Type == Untyped {
-		return l.otherSpellings(leaf.Value)
+		for _, k := range l.otherSpellings(leaf.Value) {
+			s.file(k, i)
+		}
+		return
 	}
 	if k, ok := l.keyOf(Untyped, leaf.Value); ok {
-		keys = append(keys, k)
+		s.file(k, i)
 	}
 	c, _, _ := Canonical(leaf.Type, leaf.Value)
 	switch leaf.Type {
 	case Decimal:
 		if leaf.Rule != nil {
 			for _, r := range money.Rounded(c) {
-				keys = append(keys, l.digest(roundDomain, r))
+				s.file(l.digest(roundDomain, r), i)
 			}
 		}
 	case Name:
-		keys = append(keys, l.digest(baseDomain, c))
+		s.file(l.digest(baseDomain, c), i)
 	case Path:
 		if _, base, ok := splitPath(c); ok {
-			keys = append(keys, l.digest(baseDomain, base), l.digest(foldDomain, text.Fold(c, text.Careless)))
+			s.file(l.digest(baseDomain, base), i)
+			s.file(l.digest(foldDomain, text.Fold(c, text.Careless)), i)
 		}
 	}
-	return keys
 }
