@@ -219,7 +219,10 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 			return nil, writ.ProvenanceOneShot
 		}
 	}
-	if isSmall && (q.Authority && empty(q.Value) || narrow(func(f *fact) bool { return l.knowsSmall(q, f) })) {
+	if isSmall && (q.Authority && empty(q.Value) || narrow(func(f *fact) bool {
+		m := &l.store.metas[f.meta]
+		return q.KnowsSmall(m.collection, m.typ)
+	})) {
 		return nil, writ.ProvenanceSmall
 	}
 	if q.Target && narrow(func(f *fact) bool { return l.chosen(q, f) }) {
@@ -280,11 +283,6 @@ func (l *Ledger) standsAt(at Pattern, f *fact) bool {
 		return hasInner && at.Match(inner)
 	}
 	return at.Match(outer[1:]) || hasInner && (at.Match(inner) || at.Match(append(outer[1:], inner...)))
-}
-
-func (l *Ledger) knowsSmall(q *Query, f *fact) bool {
-	m := &l.store.metas[f.meta]
-	return q.KnowsSmall(m.collection, m.typ)
 }
 
 // KnowsSmall is R8's demand on an origin of a small value: the collection, or that the
