@@ -44,7 +44,7 @@ func host(s string) (string, writ.Reason) {
 		ip, err := netip.ParseAddr(s)
 		return formed(ip.String(), err == nil && ip.Is4())
 	}
-	if s == "" || strings.HasSuffix(s, ".") || len(s) > maxHost {
+	if s == "" || strings.HasSuffix(s, ".") || len(s) > maxHost || strings.Contains(s, "İ") { // of which browsers make i and a dot above it
 		return "", writ.FormNotCanonical
 	}
 	// ToASCII alone checks little of what it encodes; the way back does.

@@ -137,6 +137,8 @@ func (in argument) isPath(s string) bool {
 	}
 	if in == someArgument && first == "" {
 		top, _, _ := strings.Cut(rest, "/")
+		top, _ = plainOf(top) // as what asks for it reads it
+		top = strings.ReplaceAll(top, "。", ".")
 		_, number := Address(strings.ToLower(top))
 		if strings.Contains(top, ".") && resolves(top, in) || number && strings.ContainsAny(top, "xX") {
 			return false
@@ -183,7 +185,7 @@ var dottedDay = text.Pattern(`^[0-3]?[0-9]\.[01]?[0-9]\.(?:19|20)[0-9]{2}$`)
 // an argument of one, and dotted or in hexadecimal where a path goes on behind them. What
 // begins with a zero byte is nobody's.
 func addresses(s string, in argument) (out []string) {
-	whole := strings.TrimLeft(strings.TrimSpace(s), "/")
+	whole := strings.TrimLeft(strings.TrimSpace(s), "/"+between)
 	for _, word := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(between, r) }) {
 		if a, ok := addressOf(word); ok && a.isHost(whole, in) {
 			out = append(out, strings.TrimRight(a.host, ".:!?"))
@@ -201,7 +203,7 @@ type addressed struct {
 
 func addressOf(word string) (a addressed, ok bool) {
 	a.host = strings.TrimLeft(word, "/")
-	a.bare = strings.ToLower(strings.ReplaceAll(strings.TrimRight(a.host, ".:!?"), "。", "."))
+	a.bare = strings.ToLower(strings.TrimRight(strings.ReplaceAll(a.host, "。", "."), ".:!?"))
 	if a.ip, ok = Address(a.bare); ok {
 		return a, true
 	}
@@ -228,6 +230,9 @@ func (a *addressed) isHost(whole string, in argument) bool {
 	case a.ip.Is6(), dots == 3, dots > 0 && hex, (in == hostArgument || goesOn) && (dots > 0 || hex):
 		return true
 	case in == hostArgument: // an integer alone, or with a path behind it
+		if end := strings.IndexAny(whole, "/?#:"); end >= 0 && strings.TrimRight(whole[:end], ".。!") == strings.TrimRight(a.host, ".。:!?") {
+			return true
+		}
 		return whole == a.host || a.behind != "" && strings.HasPrefix(whole, a.host+a.behind)
 	}
 	return in == someArgument && (dots > 1 && !dottedDay().MatchString(a.bare) || hex)

@@ -43,3 +43,20 @@ func TestPlainAddresses(t *testing.T) {
 		t.Errorf("%d spellings", tried)
 	}
 }
+
+// TestPlainMarked: nor does a mark before it, behind it or in it hide a host.
+func TestPlainMarked(t *testing.T) {
+	for s, name := range map[string]string{
+		"@3405803777/words": "url", "3405803777?(words": "url", "3405803777:80 words": "url", "2130706433。": "url", "0x7f.1。": "url", "(2130706433/words": "url",
+		"/evil．com/words": "target", "/evil。com/words": "source",
+	} {
+		if len(provenance.PlainAtoms(s, []string{name})) == 0 {
+			t.Errorf("%s: %q is no host", name, s)
+		}
+	}
+	for s, name := range map[string]string{"17 cats": "url", "/docs/a.md": "target", "see 17": "address", "/usr/lib": "source"} {
+		if atoms := provenance.PlainAtoms(s, []string{name}); len(atoms) > 0 {
+			t.Errorf("%s: %q has %v", name, s, atoms)
+		}
+	}
+}
