@@ -59,20 +59,21 @@ quick: ## go test ./..., nothing but Go needed; tests that need a peer skip
 # The tests that are watched for races wait much, for disks and for processes; what is
 # beside them is one core's work at a time, so that they are not starved. What both stand
 # on is installed before, so that nothing is installed twice at once; what comes later
-# needs the rest, which is fetched and built meanwhile. What measures a
+# needs the rest, which is fetched and built meanwhile. The emulated machine, a package at a
+# time, would leave a core idle behind the first and fills the second. What measures a
 # time comes last, by itself, and with the garbage collector as users have it: the rest
 # collects at four times what lives instead of at twice, which is a quarter of the work.
 test: ## everything that must be green
 	$(MAKE) -j2 $(PEERS)/.stamp-debian $(PEERS)/.stamp-npm $(BIN)/staticcheck
 	GOGC=400 $(MAKE) -j4 raced beside peers clients
-	GOGC=400 $(MAKE) -j2 unraced apart
+	GOGC=400 $(MAKE) -j3 unraced apart arm64
 	$(MAKE) conformance
 	@echo 'make test: all green'
 
 beside: export GOFLAGS += -p=1
 beside:
 	$(MAKE) check
-	$(MAKE) foreign arm64
+	$(MAKE) foreign
 
 check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluations of gates, memory and traces
 	@bad="$$(gofmt -l $$(git ls-files -co --exclude-standard -- '*.go'))"; \
@@ -140,9 +141,10 @@ foreign: ## vet and build for the systems desktop clients live on
 # and the digests in memory/testdata must come out all the same. Left out
 # are one test that bounds work and decides nothing, and two of very many verifications,
 # which decide nothing otherwise than those of single ones.
+arm64: export GOFLAGS += -p=1
 arm64: $(PEERS)/.stamp-debian ## the tests of the pure packages on an emulated linux/arm64
-	GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static ./memory ./eval/memory/origin -rapid.checks=15
-	GOOS=linux GOARCH=arm64 go test -vet=off -exec qemu-aarch64-static -skip '^(TestReadingIsBounded|TestBundleEveryByte|TestProofFlipped)$$' ./provenance ./internal/schema ./policy ./gate ./audit ./internal/ask/claim
+	GOOS=linux GOARCH=arm64 go test -vet=off -timeout 25m -exec qemu-aarch64-static ./memory ./eval/memory/origin -rapid.checks=15
+	GOOS=linux GOARCH=arm64 go test -vet=off -timeout 25m -exec qemu-aarch64-static -skip '^(TestReadingIsBounded|TestBundleEveryByte|TestProofFlipped)$$' ./provenance ./internal/schema ./policy ./gate ./audit ./internal/ask/claim
 
 conformance: peers build ## the official conformance runner, and the speed's own calls, through the built binary
 	WRIT_PEERS=$(PEERS) WRIT_BINARY=$(CURDIR)/dist/writ go test -count=1 -v -timeout 10m ./internal/conformance ./eval/speed
