@@ -164,6 +164,7 @@ func TestFinds(t *testing.T) {
 		"grep -r key ~": true, "grep -r key /": true, "rg key ..": true, "rg key ../.local": true, "cat /home/*/.local/state/writ/log.key": true,
 		"cat {~/.local/state/writ/log.key,x}": true, "cat ~u/.local/*/writ/log.key": true, "(cd ~/.local/state && cat */log.key)": true,
 		"(cd src && ls)": false, "cat {a,b}.go": false, "cat a#b.txt": false, "git show HEAD^": false,
+		"grep -rn foo src | cut -d/ -f2 | sort -t/": false, "grep -n x a.csv | cut -d~ -f1": false, "grep -n '^#' README.md": false, "git log main^..HEAD": false,
 		"cat ~/.local/state/^zz/log.key": true, "cat ~/.local/state/wri#t/log.key": true, "cat ~/.local/state/^zz/gateways/*": true,
 		"rg key": false, "grep -rn key src": false, "cat *.go": false, "ls ~": false, "ls /": false, "cat ~/notes/*.md": false, "ls src/*.go": false,
 	} {
@@ -379,6 +380,7 @@ func TestHook(t *testing.T) {
 		{there("26d", "wc --files0-from=key"), `"deny"`},
 		{there("26e", "grep -fkey x a.go"), `"deny"`},
 		{there("26f", "strings @key"), `"deny"`},
+		{there("26h", "grep -nfkey x a.go"), `"deny"`},
 		{there("26g", `cat "$PWD/a.go"`), ""},
 		// A project whose settings say which programs run has every command ask.
 		{"settings " + `{"env":{"NODE_ENV":"test","API_URL":"x"},"permissions":{"allow":["Bash(ls)"]}}`, ""},

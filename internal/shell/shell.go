@@ -99,26 +99,41 @@ func (r *reader) words(file *syntax.File) {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if w, ok := n.(*syntax.Word); ok {
 			if l := literal(w); l.known && l.text != "" {
-				r.Words = append(append(r.Words, l.text), within(l.text)...)
+				r.Words = append(r.Words, l.text)
+				r.within(l.text)
 			}
 		}
 		return true
 	})
 }
 
-// within are the names that may stand in a word behind a flag, or behind the @ by which some
-// programs are given a file of arguments: -ffile, --file=file, @file.
-func within(word string) (out []string) {
-	switch {
-	case word[0] == '@':
-		out = append(out, word[1:])
-	case word[0] == '-' && len(word) > 2:
-		out = append(out, word[2:])
-		if _, value, ok := strings.Cut(word, "="); ok {
-			out = append(out, value)
+// mostFlags is how many flags of one letter may stand together: no program has as many.
+const mostFlags = 64
+
+// within adds the names that may stand in a word behind a flag, or behind the @ by which some
+// programs are given a file of arguments: -ffile, -nffile, --file=file, @file. What is of dots,
+// strokes and ~ alone is no file.
+func (r *reader) within(word string) {
+	add := func(name string) {
+		if strings.Trim(name, "./~") != "" {
+			r.Words = append(r.Words, name)
 		}
 	}
-	return slices.DeleteFunc(out, func(w string) bool { return w == "" })
+	switch word[0] {
+	case '@':
+		add(word[1:])
+	case '-':
+		for i := 2; i < len(word) && isWord(word[i-1]); i++ {
+			if i > mostFlags {
+				r.no("a word of it is of too many flags")
+				return
+			}
+			add(word[i:])
+		}
+		if _, value, ok := strings.Cut(word, "="); ok {
+			add(value)
+		}
+	}
 }
 
 // marks refuses what begins a comment or a shell of its own for some shells only.

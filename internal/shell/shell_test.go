@@ -68,8 +68,8 @@ func TestComposed(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	got := Read(`cat "$HOME/.ssh/id" ~/x 'a b'; rm -rf $(cat list); grep -flnk --file=b -- @c -`)
-	want := []string{"cat", "$HOME/.ssh/id", "~/x", "a b", "rm", "-rf", "f", "cat", "list", "grep", "-flnk", "lnk", "--file=b", "file=b", "b", "--", "@c", "c", "-"}
+	got := Read(`cat "$HOME/.ssh/id" ~/x 'a b'; rm -rf $(cat list); grep -nflnk --file=b -d/ -- @c -`)
+	want := []string{"cat", "$HOME/.ssh/id", "~/x", "a b", "rm", "-rf", "f", "cat", "list", "grep", "-nflnk", "flnk", "lnk", "nk", "k", "--file=b", "b", "-d/", "--", "@c", "c", "-"}
 	if got.Reads || !slices.Equal(got.Words, want) {
 		t.Errorf("%q %v", got.Words, got.Reads)
 	}
