@@ -63,7 +63,7 @@ var needs = map[writ.Reason]string{
 	writ.ProvenanceReader:     "is free text, which goes only where the user said: he types the address, path or id, or what only that record holds",
 	writ.ProvenanceSecret:     "is free text, and a secret was read in this session, which it could carry; in a session of its own it passes",
 	writ.ProvenanceFull:       "was seen nowhere that still counts: what tools lately returned found no room in this session's evidence; go on in another one, or an operator gives it more room (`evidence_megabytes` in writ.yaml)",
-	writ.ProvenanceRecord:     "is of another record than the argument it belongs to; read that record again, or the user types the value",
+	writ.ProvenanceRecord:     "was shown of another record or in another place than the arguments beside it say; read it there again, or the user types the value",
 	writ.ProvenanceSaidBy:     "was asked for by nobody whom the user named in his latest turn, or is not all that he asked for; the user types it, or names one sender",
 	writ.ProvenanceSession:    "the call carries no session, so nothing can vouch for it; make it in a session",
 

@@ -293,6 +293,32 @@ func (j *judge) bound() {
 	}
 }
 
+// agrees are the arguments of which what shows a value has to say the same.
+func (j *judge) agrees(l *leaf) (out []provenance.Said) {
+	if j.strict || l.key || l.answer {
+		return nil
+	}
+	for _, at := range l.rule.Agrees {
+		path := policy.Fill(at, l.rule.At, l.path)
+		said := provenance.Said{Name: path[len(path)-1]}
+		if o := j.leafAt(path); o != nil {
+			said.Value = o.value
+		}
+		out = append(out, said)
+	}
+	return out
+}
+
+// leafAt is the value at a path into the arguments, nil where there is none.
+func (j *judge) leafAt(path []string) *leaf {
+	for _, l := range j.leaves {
+		if !l.answer && !l.key && slices.Equal(path, l.path) {
+			return l
+		}
+	}
+	return nil
+}
+
 // timesInRecord is how often what stands at a pointer stands in the one record that it has
 // to be of, 0 where that is none: two of an order's items can be the same article. Its
 // issuer wrote them there, each in a place of its own, at the outputs that the argument
@@ -472,22 +498,8 @@ func (j *judge) firstOf(b policy.Binding, of *leaf) *leaf {
 	if of.key {
 		path = path[:len(path)-1]
 	}
-	at := b.First.Tokens
-	if !b.First.Exact() {
-		at = slices.Clone(at)
-		n := 0
-		for i, t := range b.Others[0].Tokens {
-			if next := slices.Index(at[n:], "*"); t == "*" && next >= 0 {
-				n += next
-				at[n] = path[i]
-				n++
-			}
-		}
-	}
-	for _, l := range j.leaves {
-		if !l.answer && !l.key && !l.empty && slices.Equal(at, l.path) {
-			return l
-		}
+	if l := j.leafAt(policy.Fill(b.First, b.Others[0], path)); l != nil && !l.empty {
+		return l
 	}
 	return nil
 }

@@ -361,6 +361,7 @@ func (j *judge) query(l *leaf, src policy.Source) provenance.Query {
 		if !j.unordered {
 			q.Orders = l.rule.Orders
 		}
+		q.Agrees = j.agrees(l)
 		if text, is := l.value.Text(); is && !l.key {
 			q.Called = j.in.Policy.Collections[q.Collection].Called[text]
 		}

@@ -62,7 +62,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 		o.root = f[0].root
 	}
 	ob := provenance.Observation{
-		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Look: d.look, Args: d.args, Time: r.Time,
+		Evidence: r.Evidence, Server: d.Call.Server, Tool: toolOf(d.Call), Act: d.Effect.Gated(), Look: d.look, Args: d.args, Asked: d.Arguments, Time: r.Time,
 		Places: r.Places, Through: r.Through, OwnPlace: d.placed, Acts: d.acts, OwnThere: r.Own, Reaches: d.reach, Lifts: d.policy.Lifts,
 	}
 	ob.Leaves, o.Why = s.leaves(d, r)

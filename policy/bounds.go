@@ -75,6 +75,22 @@ func (r *reader) of(p *Policy, c *Contract, m strictyaml.Map[argFile]) {
 	}
 }
 
+// agrees compiles `agrees:` (R37).
+func (r *reader) agrees(f *argFile, a *ArgRule) {
+	for _, t := range f.Agrees.Items {
+		at, ok := r.bound(t, false)
+		if !ok {
+			continue
+		}
+		if at.Source == a.At.Source || stars(at) > stars(a.At) || at.Tokens[len(at.Tokens)-1] == "*" {
+			r.Fault(t.Node, "what shows a value says of another argument, by its name, what this call has there: a * stands for the index that this one has", "agrees: [/owner, /repo]")
+			continue
+		}
+		a.Agrees = append(a.Agrees, at)
+	}
+	r.FaultIf(len(a.Agrees) > 0 && !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromOutput }), f.Agrees.Node, "agrees is of what outputs vouch for", "from: [user, output]")
+}
+
 // stars is how many indices or keys a pattern leaves open.
 func stars(p provenance.Pattern) (n int) {
 	for _, t := range p.Tokens {
@@ -117,8 +133,8 @@ func (r *reader) begins(f *argFile, a *ArgRule) {
 
 var beginForm = text.Pattern(`^[A-Za-z]{1,32}[-_/]$`)
 
-// within holds what `in:` names to arguments that are judged: what is anybody's words tells
-// no two places apart.
+// within holds what `in:` and `agrees:` name to arguments that are judged: what is anybody's
+// words tells no two places apart.
 func (r *reader) within(c *Contract) {
 	all := slices.Clone(c.Args)
 	for _, k := range c.Cases {
@@ -128,13 +144,15 @@ func (r *reader) within(c *Contract) {
 		if a.Sorts && (c.CaseAt == nil && c.Effect != Read || a.Constants() == 0) {
 			r.FaultAt(a.Line, a.Col, "sorts is of constants that say how the list of a read is sorted", "role: control, from: [const: [name, size]], sorts: true")
 		}
-		for _, in := range a.In {
-			if !slices.ContainsFunc(c.Args, func(o ArgRule) bool {
-				return o.At.Source == in.Source && (o.Role == Target || o.Role == Selector || o.Role == Control)
-			}) {
-				r.FaultAt(a.Line, a.Col, "in is of targets, selectors or controls that the contract has in whatever case, and "+strictyaml.Word(in.Source)+" is none", "in: [/owner, /repo]")
+		judged := func(word, of string, all []provenance.Pattern, roles ...Role) {
+			for _, at := range all {
+				if !slices.ContainsFunc(c.Args, func(o ArgRule) bool { return o.At.Source == at.Source && slices.Contains(roles, o.Role) }) {
+					r.FaultAt(a.Line, a.Col, word+" is of "+of+" that the contract has in whatever case, and "+strictyaml.Word(at.Source)+" is none", word+": [/owner, /repo]")
+				}
 			}
 		}
+		judged("in", "targets, selectors or controls", a.In, Target, Selector, Control)
+		judged("agrees", "targets, selectors, controls or times", a.Agrees, Target, Selector, Control, TimeRole)
 	}
 }
 

@@ -244,6 +244,7 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 			a.From = append(a.From, s)
 		}
 	}
+	r.agrees(f, &a)
 	for _, w := range []strictyaml.Words{f.Words, f.Units, f.Orders} {
 		r.FaultIf(w.Given() && !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromUser }), w.Node, "words are those of the user, and this argument does not accept him", "from: [user]")
 	}

@@ -226,6 +226,24 @@ type Budget struct {
 	Within time.Duration // 0: the whole session
 }
 
+// Fill returns the pointer that a pattern of an argument stands for beside one at path,
+// which matches another: a * in it is the index or key that this one has.
+func Fill(at, beside provenance.Pattern, path []string) []string {
+	if at.Exact() {
+		return at.Tokens
+	}
+	out := slices.Clone(at.Tokens)
+	n := 0
+	for i, t := range beside.Tokens {
+		if next := slices.Index(at.Tokens[n:], "*"); t == "*" && next >= 0 {
+			n += next
+			out[n] = path[i]
+			n++
+		}
+	}
+	return out
+}
+
 // Binding says that the values at Others are of the record that the value at
 // First names (R37): `same_record: [/order_id, /item_ids/*]` of a tool, or
 // `of: /order_id` of an argument.
@@ -266,6 +284,7 @@ type ArgRule struct {
 	Begins      []string // R36: or how it may begin, of what the user ordered and the act makes
 	Forms       []money.Form
 	In          []provenance.Pattern // R36: the arguments that say in what the act makes it, exact
+	Agrees      []provenance.Pattern // R37: the arguments of which what shows the value says the same
 	Max         string               // R11: the most an amount may be, in decimal; "" for no bound
 	Line, Col   int                  // where it stands in the policy file
 }

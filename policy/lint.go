@@ -84,6 +84,7 @@ func (r *reader) lint(p *Policy) {
 		r.lintMakes(p, c)
 		r.lintDeletes(c, know)
 		r.lintRecords(p, c)
+		r.lintAgrees(p, c)
 		seen := map[*ArgRule]bool{}
 		for a, e := range c.everyArg {
 			if !seen[a] && e.Gated() {
@@ -266,6 +267,37 @@ func (r *reader) lintRecords(p *Policy, c *Contract) {
 			r.WarnAt(b.Line, b.Col, "outputs list "+strictyaml.Word(b.Collection)+" within records of "+strictyaml.Word(by)+", which records of "+strictyaml.Word(first.Collection)+" name"+nothing, "of: "+first.At.Source+", by: "+by)
 		}
 	}
+}
+
+// lintAgrees proposes to hold an argument to what it was listed for, where a tool lists its
+// collection that is asked by the name of another argument (R37).
+func (r *reader) lintAgrees(p *Policy, c *Contract) {
+	for b, e := range c.everyArg {
+		if !e.Gated() || b.Collection == "" || c.Closed || !slices.ContainsFunc(b.From, func(s Source) bool { return s.Kind == FromOutput }) {
+			continue
+		}
+		for a := range c.everyArg {
+			if a == b || len(a.At.Tokens) != 1 || a.Role != Target && a.Role != Selector || slices.ContainsFunc(b.Agrees, func(at provenance.Pattern) bool { return at.Source == a.At.Source }) {
+				continue
+			}
+			if by := p.askedBy(c.Server, a.At.Source, b.Collection); by != "" {
+				r.WarnAt(b.Line, b.Col, strictyaml.Word(by)+" lists "+strictyaml.Word(b.Collection)+" and is asked with "+strictyaml.Word(a.At.Source)+" too, and nothing says that both calls have the same there (R37)", "agrees: ["+a.At.Source+"]")
+			}
+		}
+	}
+}
+
+// askedBy is a read of a server that lists members of a collection and has an argument of a
+// pointer, "" for none.
+func (p *Policy) askedBy(server, pointer, collection string) string {
+	for _, name := range slices.Sorted(maps.Keys(p.Contracts)) {
+		c := p.Contracts[name]
+		if c.Server == server && !c.Effect.Gated() && slices.ContainsFunc(c.Args, func(a ArgRule) bool { return a.At.Source == pointer && a.Collection != collection }) &&
+			slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return o.Collection == collection && o.Label >= writ.System }) {
+			return name
+		}
+	}
+	return ""
 }
 
 // boundTo are the arguments that are held to the record of one, whatever in between.

@@ -184,6 +184,9 @@ type argFile struct {
 	// By is a collection by whose members records are joined: this one is of a record
 	// that a member names which stands in the record of Of.
 	By strictyaml.String `yaml:"by"`
+	// Agrees are arguments of which what shows the value says the same (R37): the record it
+	// stands in, or what was asked for there, by the same name. A * is the index that this one has.
+	Agrees strictyaml.Words `yaml:"agrees"`
 	// Open lets this object have properties the schema does not name (R16).
 	Open strictyaml.Truth `yaml:"open"`
 	// Owner lists the constants the record's owner pointer may hold, or says user:

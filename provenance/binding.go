@@ -173,8 +173,69 @@ func (s *store) around(i uint32, look func(at uint32) bool) {
 func (l *Ledger) named(q Query) []uint32 {
 	return slices.DeleteFunc(l.candidates(q), func(i uint32) bool {
 		f := l.store.at(i)
-		return !l.worth(&q, f) || !l.accepts(&q, f)
+		return !l.worth(&q, f) || !l.accepts(&q, f) || !l.agrees(&q, i)
 	})
+}
+
+// agrees reports whether what shows a fact says the same as the call of what Query.Agrees
+// names: by that name, at system or better, its record, or what was asked for its result. What
+// neither says anything of is of no other.
+func (l *Ledger) agrees(q *Query, i uint32) bool {
+	s, visits := &l.store, maxVisits
+	n, isRecord := s.record(s.at(i))
+	for _, said := range q.Agrees {
+		told, same := false, false
+		is := l.Standing(said.Name, said.Value)
+		for _, asked := range l.asked[s.at(i).evidence] {
+			told = told || strings.HasPrefix(asked, said.Name+"\x00")
+			same = same || asked == is
+		}
+		if isRecord && !same {
+			var shown []uint32
+			if said.Value.Exists() {
+				shown = l.candidates(Query{Value: said.Value})
+			}
+			_, all := s.inside(i, n, &visits, func(at uint32) bool {
+				if f := s.at(at); f.label >= writ.System && s.called(f, said.Name, n) {
+					told, same = true, slices.Contains(shown, at)
+				}
+				return same
+			})
+			told = told || !all
+		}
+		if told && !same {
+			return false
+		}
+	}
+	return true
+}
+
+// called reports whether a fact stands directly in a record, under a name.
+func (s *store) called(f *fact, name string, rec uint32) bool {
+	outer, _, inner, hasInner := s.pointer(f)
+	if hasInner {
+		outer = inner
+	}
+	n, is := s.record(f)
+	return is && n == rec && !s.metas[f.meta].key && len(outer) > 0 && outer[len(outer)-1] == name
+}
+
+// askedOf are the arguments of a call that are one value each, as agrees looks for them.
+func (l *Ledger) askedOf(args strictjson.Value) (out []string) {
+	for name, v := range args.Members() {
+		if k := v.Kind(); k != strictjson.Object && k != strictjson.Array {
+			out = append(out, l.Standing(name, v))
+		}
+	}
+	return out
+}
+
+// askedCost is what they take.
+func askedCost(asked []string) (n int64) {
+	for _, a := range asked {
+		n += int64(len(a)) + 2*insideCost
+	}
+	return n
 }
 
 // Own reports whether the session itself made what a value names (R13): it stands

@@ -77,6 +77,8 @@ type Query struct {
 	// Enum says that the value is a member of an enum, which is of small space
 	// whatever its length (R8).
 	Enum bool
+	// Agrees are arguments of the call of which what shows the value says the same (R37).
+	Agrees []Said
 	// Once lets one-time values vouch (R19): at Now, for an argument that accepts
 	// their very output or has their collection.
 	Once bool
@@ -93,6 +95,13 @@ type Query struct {
 	isOrdered func(span) bool
 }
 
+// Said is what stands in a call's arguments, and the name that it has there. The value does
+// not exist where nothing does.
+type Said struct {
+	Name  string
+	Value strictjson.Value
+}
+
 // Alias is what users call a member of a collection.
 type Alias struct {
 	Text string
@@ -107,7 +116,7 @@ type Answer struct {
 	// earliest evidence. Empty means refused for Reason.
 	Vouched []Fact
 	// Reason is "" when Vouched is not empty, else the first of unseen,
-	// reflected, label, source, one_shot, small_space, open_target that applies. It tells
+	// reflected, label, source, record, one_shot, small_space, open_target that applies. It tells
 	// classes apart, never values (R24).
 	Reason writ.Reason
 	// Label is what the value is worth as an argument (R4): the label of the
@@ -208,6 +217,9 @@ func (l *Ledger) pick(all []uint32, q *Query, isSmall bool) ([]uint32, writ.Reas
 	}
 	if narrow(func(f *fact) bool { return l.accepts(q, f) }) {
 		return nil, writ.ProvenanceSource
+	}
+	if keep = slices.DeleteFunc(keep, func(i uint32) bool { return !l.agrees(q, i) }); len(keep) == 0 {
+		return nil, writ.ProvenanceRecord
 	}
 	if len(issued) > 0 {
 		if narrow(func(f *fact) bool {

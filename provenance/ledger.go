@@ -58,6 +58,7 @@ type Ledger struct {
 	since    bool                // an act was made since the user's latest turn
 	ordered  string              // the name that an act since then has of what he ordered (R36)
 	inside   map[uint32][]string // facts of what was made: Arg.In (R36)
+	asked    map[uint32][]string // what results were asked for with, as Standing spells it (R37)
 	acts     uint64              // acts that were made
 	acted    uint32              // facts that were held when the latest act was made
 	opened   map[string]bool     // closed collections an act put in what it chose from an open one
@@ -81,7 +82,7 @@ type Ledger struct {
 func NewLedger(key [32]byte, caps Caps) *Ledger {
 	l := &Ledger{
 		key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, looked: keys{}, spent: keys{}, dirs: entries{}, issued: map[uint32]time.Time{},
-		opened: map[string]bool{}, letIn: keys{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, inside: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{},
+		opened: map[string]bool{}, letIn: keys{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, inside: map[uint32][]string{}, asked: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{},
 		moments: map[moment][]Quote{}, hours: map[string]uint32{}, begun: map[string][]int{}, zones: map[int]bool{},
 	}
 	l.Bound(caps)
@@ -196,6 +197,7 @@ type Observation struct {
 	Look   bool
 	Time   time.Time // when the result was recorded, from which one-time values count (R19)
 	Args   []Arg
+	Asked  strictjson.Value // the arguments as they were sent
 	Leaves []Leaf
 	// Places are those of the state as of number Through (R38), beside the ones
 	// this session's own acts lowered; nil for none. Reaches reports whether what
@@ -225,6 +227,7 @@ type Pending struct {
 	taint  uint64
 	news   map[Origin]bool
 	rests  [][]Line // what stands resting rests on
+	asked  []string // Ledger.asked of it
 }
 
 // judged is what R4 and R5 made of a leaf.
@@ -246,7 +249,10 @@ func (l *Ledger) Prepare(o Observation) (*Pending, error) {
 	if !o.OK || len(o.Leaves) == 0 {
 		return p, nil
 	}
-	if l.leaves+len(o.Leaves) > l.caps.Leaves || l.Bytes()+l.estimate(o.Leaves) > l.caps.Bytes {
+	if !o.Look && slices.ContainsFunc(o.Leaves, func(f Leaf) bool { return f.Rule != nil }) {
+		p.asked = l.askedOf(o.Asked)
+	}
+	if l.leaves+len(o.Leaves) > l.caps.Leaves || l.Bytes()+l.estimate(o.Leaves)+askedCost(p.asked) > l.caps.Bytes {
 		return nil, ErrFull
 	}
 	c := callOf(o.Args)
@@ -497,6 +503,10 @@ func (l *Ledger) Commit(p *Pending) error {
 	l.events++
 	if len(p.rests) > 0 {
 		l.resting[p.of.Evidence] = p.rests
+	}
+	if len(p.asked) > 0 {
+		l.asked[p.of.Evidence] = p.asked
+		l.store.bytes += askedCost(p.asked)
 	}
 	known := make(map[*step]uint32, len(p.facts))
 	for i, j := range p.facts {

@@ -163,7 +163,7 @@ var because = map[writ.Reason]string{
 	writ.ProvenanceAtom:       "this text holds an address, a link, a number or a name that nobody typed and no trusted field has",
 	writ.ProvenanceReader:     "this text goes to somebody whom nobody named",
 	writ.ProvenanceSecret:     "a secret was read in this session, and this text could carry it",
-	writ.ProvenanceRecord:     "it is of another record than the argument beside it",
+	writ.ProvenanceRecord:     "it was shown of another record, or in another place, than what stands beside it says",
 	writ.ProvenanceSaidBy:     "nobody whom you named in your last words asked for it, or not for it alone",
 	writ.FormBrings:           "it is a directory with files in it by which other programs take orders, such as .git, and the call may write to them or take them elsewhere",
 	writ.PolicyNoArguments:    "nothing in the call says what it acts on",

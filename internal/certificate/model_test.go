@@ -27,7 +27,7 @@ import (
 
 const worldPolicy = `
 pins: optional
-collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true } }
+collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true }, ticket: { closed: true } }
 tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
@@ -88,6 +88,8 @@ tools:
   f/names: { effect: read, outputs: [ { in: text, extract: lines, pattern: '^(.+)$', join: /in, label: system, type: path, collection: file, authoritative: true } ] }
   f/new: { effect: write, args: { /file: { role: target, type: path, collection: file, from: [user, output, derived: fresh], extensions: [.md, ''] } } }
   f/edit: { effect: write, args: { /file: { role: target, type: path, collection: file, from: [output, derived: path_join] } } }
+  g/tickets: { effect: read, outputs: [ { at: /tickets/*/id, label: system, collection: ticket }, { at: /tickets/*/desk, label: system }, { at: /tickets/*/said/desk, label: external } ] }
+  g/close: { effect: write, args: { /desk: { role: selector, from: [const: ["d-one", "d-two", ""]] }, /ticket: { role: target, collection: ticket, agrees: [/desk] } } }
   c/list: { effect: read, outputs: [ { at: /whom/*, label: external } ] }
   c/call: { effect: write, args: { /whom: { role: target, from: [user] } } }
 grown:
@@ -112,12 +114,12 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"},
 }
 
 var worldFields = map[string][]string{
 	"a/list": {"users", "mails", "from", "nick", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/rooms": {"rooms"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
-	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "f/names": {"files"}, "s/secret": {"users"},
+	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "f/names": {"files"}, "g/tickets": {"tickets"}, "s/secret": {"users"},
 }
 
 var (
@@ -127,7 +129,7 @@ var (
 	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`, `"/srv/a/menu"`}
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
-	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "nick": "nick", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room"}
+	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "nick": "nick", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room", "tickets": "ticket"}
 	worldWords = []string{"one bags", "another bags", "100 more bags", "25 EUR", "100 euros", "bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "blue lamp", "BLUE LAMP", "row-0001", "row-0002",
 		"/srv/a", "x.txt in /srv/a", "y.md", "menu", "'menu'", "a/x.txt", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"dora", "ask dora", "'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
@@ -142,6 +144,8 @@ var (
 	worldBrands  = []string{`"brand-a"`, `"brand-b"`, `"brand-c"`}
 	worldRooms   = []string{`"room-0001"`, `"room-0002"`}
 	worldTwigs   = []string{`"fix-it"`, `"fix-it"`, `"fix-it"`, `"row/a"`, `"fix-"`, `"fix-a/b/c"`, `"fix-one.example"`, `"fix it"`, `"main"`, `"row/-a"`}
+	worldTickets = []string{`"t-0001"`, `"t-0002"`, `"t-0003"`}
+	worldDesks   = []string{`"d-one"`, `"d-one"`, `"d-two"`, `""`, `null`}
 	worldCodes   = []string{`"481516"`, `"code-2342"`}
 	worldSenders = []string{`"ann@a.example"`, `"ben@a.example"`}
 	worldTexts   = []string{`"hello"`, `"hello"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`, `"#bobby"`, `""`}
@@ -189,6 +193,8 @@ func (w *world) fresh(field string) string {
 		return w.pick(worldCodes)
 	case "rooms":
 		return w.pick(worldRooms)
+	case "tickets":
+		return w.pick(worldTickets)
 	case "users", "mails", "from", "ids":
 		return w.pick(worldValues)
 	}
@@ -243,6 +249,10 @@ func (w *world) value(name string) string {
 		return w.pick(worldCodes)
 	case "twig":
 		return w.pick(worldTwigs)
+	case "ticket":
+		return w.pick(worldTickets)
+	case "desk":
+		return w.pick(worldDesks)
 	case "at":
 		return w.pick(append(worldTimes, `"x1"`))
 	case "sum":
@@ -316,7 +326,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "f/new", "in small letters", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "f/new", "in small letters", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -379,6 +389,9 @@ func (w *world) step(rules map[string]int, first bool) {
 	}
 	if !first && w.IntN(30) == 0 {
 		w.files(rules)
+	}
+	if !first && w.IntN(30) == 0 {
+		w.desks(rules)
 	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
@@ -523,6 +536,21 @@ func (w *world) files(rules map[string]int) {
 	}
 }
 
+// desks closes tickets at the desks where they were shown, and at others.
+func (w *world) desks(rules map[string]int) {
+	desk := func() []string { return w.fields(`"desk":` + w.pick(worldDesks)) }
+	for range 3 + w.IntN(4) {
+		switch w.IntN(5) {
+		case 0, 1:
+			w.call(rules, "g/tickets", append(desk(), w.fields(`"q":"d-one"`)...))
+		case 2:
+			w.say("ticket " + strings.Trim(w.pick(worldTickets), `"`))
+		default:
+			w.call(rules, "g/close", append(desk(), `"ticket":`+w.pick(worldTickets)))
+		}
+	}
+}
+
 // fields are one that is given, or none.
 func (w *world) fields(one string) []string {
 	if w.IntN(3) == 0 {
@@ -602,7 +630,7 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		if d.Allowed() {
 			w.allowed++
 			for _, t := range rec.Traces {
-				if rules[t.Rule]++; (tool == "b/pair" || tool == "n/append" || tool == "n/post" || tool == "b/shift") && t.Rule == "output" {
+				if rules[t.Rule]++; (tool == "b/pair" || tool == "g/close" || tool == "n/append" || tool == "n/post" || tool == "b/shift") && t.Rule == "output" {
 					rules[tool]++
 				} else if tool == "n/graft" && t.Rule == "invented" {
 					rules[tool]++
@@ -652,6 +680,8 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 				}
 			case "rooms":
 				es = append(es, fmt.Sprintf(`{"id":%s,"name":%s,"title":%s}`, v, w.pick(worldNames), w.pick(worldNames)))
+			case "tickets":
+				es = append(es, fmt.Sprintf(`{"id":%s%s}`, v, w.pick([]string{"", "", `,"desk":` + w.pick(worldDesks), `,"said":{"desk":"d-one"}`, `,"desk":["d-one","d-two"]`})))
 			case "brands":
 				parts := []string{w.pick(worldParts), w.pick(worldParts), w.pick(worldParts)}
 				w.shown["part"] = append(w.shown["part"], parts...)

@@ -432,6 +432,44 @@ func (s *Session) ofRecord(c *call, l *leaf, p *place) bool {
 	})
 }
 
+// agrees reports whether what shows a place says the same of the arguments that its own names
+// (R37): its record says it, or the call that was answered, by their names; or neither says
+// anything.
+func (s *Session) agrees(c *call, l *leaf, p *place) bool {
+	if l.rule == nil || c.strict || l.key || l.answer {
+		return true
+	}
+	return !slices.ContainsFunc(l.rule.Agrees, func(at provenance.Pattern) bool {
+		path := slices.Clone(at.Tokens)
+		for i, n := 0, 0; i < len(path); i++ {
+			if path[i] == "*" {
+				for n < len(l.path) && (n >= len(l.rule.At.Tokens) || l.rule.At.Tokens[n] != "*") {
+					n++
+				}
+				path[i] = l.path[n]
+				n++
+			}
+		}
+		name, here := path[len(path)-1], strictjson.Value{}
+		for _, o := range c.leaves {
+			if !o.key && !o.answer && slices.Equal(o.path, path) {
+				here = o.value
+			}
+		}
+		all := s.askedWith[p.evidence].called(name)
+		if n, ok := p.record(); ok {
+			for _, k := range s.places[p.evidence] {
+				if m, ok := k.record(); ok && m == n && within(k, p, n) && !k.key && k.label >= writ.System && k.trail[len(k.trail)-1] == name {
+					all = append(all, k.value)
+				}
+			}
+		}
+		return len(all) > 0 && !slices.ContainsFunc(all, func(v strictjson.Value) bool {
+			return here.Exists() && provenance.Equal(provenance.Untyped, v, here)
+		})
+	})
+}
+
 // inRecord reports whether a place is in a record that an argument names, or in one
 // that a key names which stands directly in such a record: a member of by.
 func (s *Session) inRecord(c *call, first *leaf, p *place, by string) bool {

@@ -211,7 +211,32 @@ func (s *Session) Result(r Result) error {
 		x.places = slices.DeleteFunc(x.places, func(p *place) bool { return p.rule == nil || !p.rule.HasJoin })
 	}
 	s.label(x)
+	s.ask(x)
 	return nil
+}
+
+// asked is what a result was asked for with: arguments that are one value each, by name.
+type asked []strictjson.Member
+
+func (a asked) called(name string) (out []strictjson.Value) {
+	for _, m := range a {
+		if m.Name == name {
+			out = append(out, strictjson.Of(m.Value))
+		}
+	}
+	return out
+}
+
+// ask keeps what a result was asked for with, where it can vouch for anything.
+func (s *Session) ask(x *extraction) {
+	if x.Record.Look || !slices.ContainsFunc(x.places, func(p *place) bool { return p.rule != nil }) {
+		return
+	}
+	for name, v := range x.forward().Members() {
+		if k := v.Kind(); k != strictjson.Object && k != strictjson.Array {
+			s.askedWith[x.evidence] = append(s.askedWith[x.evidence], strictjson.Member{Name: name, Value: slices.Clone(v.Raw())})
+		}
+	}
 }
 
 // End says that a call has an end without a result that could vouch.

@@ -389,7 +389,7 @@ func (s *Session) accepted(c *call, l *leaf, p *place) bool {
 	q := c.query(l)
 	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
 		return l.output(src) && q.source(src, p)
-	})
+	}) && s.agrees(c, l, p)
 }
 
 // grownOutput is the rule of a value at an output that the contract calls external, and
@@ -401,7 +401,7 @@ const grownOutput = "grown:output"
 func (s *Session) raised(c *call, l *leaf, e gate.Ref) bool {
 	return e.Label == writ.External && !l.key && !l.answer && slices.ContainsFunc(s.unlabelled(e), func(p *place) bool {
 		if p.rule == nil || p.rule.Label != writ.External || p.rule.Secret || p.key ||
-			!equal(l.value, l.typ(), p) || !told(c, l, p) || !s.once(c, l, p) {
+			!equal(l.value, l.typ(), p) || !told(c, l, p) || !s.once(c, l, p) || !s.agrees(c, l, p) {
 			return false
 		}
 		return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
