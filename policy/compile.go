@@ -224,7 +224,7 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 		a.From, a.FromDefault = DefaultSources(a.Role), true
 	}
 	r.FaultIf(emptyList(f.From.Place), f.From.Node, "an empty list of sources accepts nothing", "leave from out for the role's default")
-	a.Words, a.Units, a.Orders = r.words(f.Words, "words: [file, document]"), r.words(f.Units, "units: [shares]"), r.words(f.Orders, "orders: [delete, remove]")
+	a.Words, a.Units, a.Orders = r.words(f.Words, true, "words: [file, document]"), r.words(f.Units, false, "units: [shares]"), r.words(f.Orders, false, "orders: [delete, remove]")
 	a.OwnerUser = f.Owner.user
 	r.extensions(f, &a)
 	r.begins(f, &a)
@@ -298,12 +298,14 @@ const maxWords = 24
 // length: counted repetition of a class that large is a program of 1.2 MB.
 var wordForm = text.Pattern(`^\pL[\pL\pN_-]*(?: [\pL\pN_-]+)*$`)
 
-// words compiles `words:` and `units:`.
-func (r *reader) words(f strictyaml.Words, example string) []string {
+// words compiles `words:`, of which one may be the sign of a number, `units:` and `orders:`.
+func (r *reader) words(f strictyaml.Words, numbered bool, example string) []string {
 	var out []string
 	for _, w := range f.Items {
 		switch {
 		case w.Node.Kind != strictyaml.Text: // a fault already
+		case w.S == provenance.Numbered && numbered:
+			out = append(out, w.S)
 		case utf8.RuneCountInString(w.S) > 32 || !wordForm().MatchString(w.S):
 			r.Fault(w.Node, "words are letters, digits, - and _, with one blank between, and begin with a letter", example)
 		case slices.Contains(out, w.S):

@@ -465,7 +465,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 			}
 		}
 	})
-	if total.ok == 0 || total.refused == 0 {
+	if !testing.Short() && (total.ok == 0 || total.refused == 0) { // of a fifth of the draws none may
 		t.Errorf("the draw never meets both answers: %+v", total)
 	}
 }

@@ -215,6 +215,10 @@ func (r *reading) cuts(at span) bool {
 
 var pathBegins = text.Pattern(`^(?:[/\\~]|\.\.?[/\\]|[A-Za-z]:[/\\])`)
 
+// Numbered is the sign that says of the number behind it what it is, where a contract has it
+// among an argument's words: "#31".
+const Numbered = "#"
+
 // called reports whether one of the words stands directly before i.
 func (r *reading) called(i int, words []string) bool {
 	_, ok := r.calledAt(i, words)
@@ -226,6 +230,9 @@ func (r *reading) called(i int, words []string) bool {
 func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	if r.hash[i] {
 		i--
+		if slices.Contains(words, Numbered) {
+			return i, true
+		}
 	}
 	if q, n := utf8.DecodeLastRuneInString(r.text[:i]); isMark(q) && beginsAt(r.text, i-n) {
 		i -= n // "ID '13'"
@@ -239,7 +246,7 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	order := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") })
 	for _, w := range words {
 		at := len(before) - len(w)
-		if w != "" && at >= 0 && strings.EqualFold(before[at:], w) && wordAt(r.text, at) && (!order || Means(r.text, at, len(before))) {
+		if w != "" && w != Numbered && at >= 0 && strings.EqualFold(before[at:], w) && wordAt(r.text, at) && (!order || Means(r.text, at, len(before))) {
 			return at, true
 		}
 	}

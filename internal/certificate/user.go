@@ -465,6 +465,9 @@ func (l *leaf) words() []string {
 // called reports whether one of the words stands directly before i, or before the #
 // there.
 func (t *turn) called(i int, hash bool, words []string) bool {
+	if hash && slices.Contains(words, provenance.Numbered) {
+		return true
+	}
 	if hash {
 		i--
 	}
@@ -479,7 +482,7 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	ordered := slices.ContainsFunc(words, func(w string) bool { return len(strings.Fields(w)) > 1 })
 	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
 		at := len(before) - len(w)
-		return w != "" && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at) && (!ordered || provenance.Means(t.own, at, len(before)))
+		return w != "" && w != provenance.Numbered && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at) && (!ordered || provenance.Means(t.own, at, len(before)))
 	})
 }
 
