@@ -467,10 +467,13 @@ func protectedPath(parts []string) bool {
 func Steers(path string) bool { return protectedPath(spell(path).parts) }
 
 // protectedName reports whether a folded name is that of a dot-file, or one of
-// the others by which programs take orders. What only keeps a directory is none.
+// the others by which programs take orders. What only keeps a directory is none, nor what lists
+// the files that a program leaves out, or says how lines are indented: nothing runs by these, and who
+// writes there can write what is left out elsewhere too.
 func protectedName(name string) bool {
 	switch name {
-	case ".ds_store", ".gitkeep", ".keep", ".localized":
+	case ".ds_store", ".gitkeep", ".keep", ".localized", ".nojekyll",
+		".gitignore", ".dockerignore", ".npmignore", ".eslintignore", ".prettierignore", ".stylelintignore", ".editorconfig":
 		return false
 	}
 	return strings.HasPrefix(name, ".") && strings.Trim(name, ".") != "" || protectedNames[name] || protectedFamily().MatchString(name)

@@ -294,6 +294,27 @@ func BareHost(v strictjson.Value) (host strictjson.Value, ok bool) {
 	return strictjson.StringOf(rest), ok && (!domainEnds[last] || strings.HasPrefix(strings.ToLower(rest), "www."))
 }
 
+// Schemeless returns what people type for a link, and the type that it is read by: its host,
+// where nothing is behind that, or all behind https, of a host that BareHost takes; and all behind
+// http of one that is this very machine, with its port.
+func Schemeless(v strictjson.Value) (typed strictjson.Value, t Type, ok bool) {
+	if host, ok := BareHost(v); ok {
+		return host, Host, true
+	}
+	link, _ := v.Text()
+	if rest, ok := strings.CutPrefix(link, "http://"); ok {
+		return strictjson.StringOf(strings.TrimSuffix(rest, "/")), Untyped, ownMachine().MatchString(rest)
+	}
+	rest, ok := strings.CutPrefix(link, "https://")
+	if i := strings.IndexAny(rest, "/?#"); ok && i > 0 {
+		_, ok = BareHost(strictjson.StringOf("https://" + rest[:i]))
+		return strictjson.StringOf(rest), Untyped, ok
+	}
+	return v, Untyped, false
+}
+
+var ownMachine = text.Pattern(`^(?:localhost|127\.0\.0\.1)(?::[0-9]{1,5})?(?:[/?#]|$)`)
+
 // bareHost returns the same of what may be the name of a file and of a host, and its last label.
 func bareHost(v strictjson.Value) (host, last string, ok bool) {
 	link, _ := v.Text()

@@ -204,7 +204,7 @@ var audience = map[string]bool{
 // With Authority, audience words and what has neither letter nor digit never
 // match. With Account "@kim" is kim, and kim is "@kim" where the user set that apart; an @ before
 // a value of small space ("@150") makes no account of it. With Small "anna kern" is Anna Kern. With Tag a word behind a # is what it is without one, where the user set that apart:
-// "with the hashtag 'Travel'". A host is the link to it (BareHost). What else the operator says that users call the value
+// "with the hashtag 'Travel'". A link is typed without its scheme too (Schemeless). What else the operator says that users call the value
 // (Called) is found as the value is: who has read that list gains nothing by it, for it
 // is the user who has to say the name, and the name is of that member alone. The reason is unseen, label (it stands only where the text is
 // not the user's own) or small_space.
@@ -240,7 +240,7 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 }
 
 // others are what a value is typed as too: an account with or without its @, a name in small
-// letters, the host of a link.
+// letters, a link without its scheme.
 func (l *Ledger) others(q Query) (out []Query) {
 	as := func(v strictjson.Value) Query {
 		other := q
@@ -259,9 +259,9 @@ func (l *Ledger) others(q Query) (out []Query) {
 		out = append(out, as(small))
 	}
 	if q.Type == URL {
-		if host, is := BareHost(q.Value); is {
-			q.Type = Host
-			out = append(out, as(host))
+		if typed, t, is := Schemeless(q.Value); is {
+			q.Type = t
+			out = append(out, as(typed))
 		}
 	}
 	return out

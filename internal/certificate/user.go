@@ -219,7 +219,7 @@ var crowd = strings.Fields("all any anyone anybody each every everyone everybody
 // small space has to follow a word that says what it is (R8). Or it quotes what else the
 // operator says that users call it.
 func (s *Session) typed(l *leaf, r gate.Ref) bool {
-	return s.written(l, r) || s.hosted(l, r) || slices.ContainsFunc(l.called, func(name provenance.Alias) bool {
+	return s.written(l, r) || s.schemeless(l, r) || slices.ContainsFunc(l.called, func(name provenance.Alias) bool {
 		of, rule := *l, *l.rule
 		if rule.Type != provenance.Name {
 			rule.Type = provenance.Untyped
@@ -229,18 +229,18 @@ func (s *Session) typed(l *leaf, r gate.Ref) bool {
 	})
 }
 
-// hosted reports whether a reference quotes the host of a link that has nothing behind it.
-func (s *Session) hosted(l *leaf, r gate.Ref) bool {
+// schemeless reports whether a reference quotes a link without its scheme.
+func (s *Session) schemeless(l *leaf, r gate.Ref) bool {
 	if l.rule == nil || l.typ() != provenance.URL {
 		return false
 	}
-	host, ok := provenance.BareHost(l.value)
+	link, typ, ok := provenance.Schemeless(l.value)
 	if !ok {
 		return false
 	}
 	of, rule := *l, *l.rule
-	rule.Type = provenance.Host
-	of.rule, of.value = &rule, host
+	rule.Type = typ
+	of.rule, of.value = &rule, link
 	return s.written(&of, r)
 }
 
