@@ -397,6 +397,16 @@ func (a *Atom) Names() bool {
 	return a.Kind == LinkAtom || a.Kind == MailAtom || a.Kind == HostAtom || a.Kind == MentionAtom
 }
 
+// Numbering are words that people write before the number of what is written with a # too: who
+// typed "issue 31" typed "#31".
+var Numbering = strings.Fields(Numbered + " issue issues ticket tickets bug pr prs pull request mr number")
+
+// Counts returns the number of a mention of one: 31 of "#31".
+func (a *Atom) Counts() (n string, ok bool) {
+	n, ok = strings.CutPrefix(a.Text, Numbered)
+	return n, ok && a.Kind == MentionAtom
+}
+
 // Vouches says what stands behind an atom: the user typed it, or a result holds
 // it at system or better, where it was chosen as a target is (R28); one that names
 // somebody only where the user named its record (R9). That a link was seen (R20) is
@@ -405,6 +415,11 @@ func (a *Atom) Names() bool {
 func (n *Names) Vouches(a Atom, closed func(string) bool, cleared bool) (f Fact, q Quote, ok bool) {
 	if a.Kind == HiddenAtom || a.Kind == MarkupAtom || a.Kind == ManyAtoms {
 		return f, q, false
+	}
+	if number, ok := a.Counts(); ok {
+		if q, why := n.l.Typed(Query{Value: strictjson.StringOf(number), Authority: true, Words: Numbering}); why == "" {
+			return f, q, true
+		}
 	}
 	types := []Type{a.Type, Untyped, Phone, IBAN}
 	if a.Kind != NumberAtom {

@@ -160,6 +160,9 @@ func (s *Session) stood(c *call, a provenance.Atom, refs []gate.Ref) int {
 	if len(refs) == 0 || a.Kind == provenance.HiddenAtom || a.Kind == provenance.MarkupAtom || a.Kind == provenance.ManyAtoms {
 		return 0
 	}
+	if n, ok := a.Counts(); ok && s.typed(&leaf{value: strictjson.StringOf(n), rule: &policy.ArgRule{Words: provenance.Numbering, Role: policy.Selector}, role: policy.Selector}, refs[0]) {
+		return 1
+	}
 	for _, t := range types {
 		l := &leaf{value: strictjson.StringOf(a.Text), rule: &policy.ArgRule{Type: t}}
 		if s.typed(l, refs[0]) {
