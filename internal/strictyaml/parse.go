@@ -177,7 +177,7 @@ func (r *Reader) node(y *yaml.Node, depth int) *Node {
 		return n
 	case y.Kind == yaml.AliasNode || y.Anchor != "":
 		r.Fault(n, "anchors and aliases are not allowed", "write the value out")
-	case y.Style&yaml.TaggedStyle != 0:
+	case y.Style&yaml.TaggedStyle != 0 || y.Tag == "!": // which makes a text of 10
 		r.Fault(n, "tags are not allowed", "write the plain value")
 	}
 	n.Flow = y.Style&yaml.FlowStyle != 0
