@@ -329,8 +329,6 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	}
 	chooses := a.Role == Target || a.Role == Selector
 	switch s.Kind {
-	case FromOutput:
-		return s, f.valid
 	case FromSaidBy:
 		if f.valid {
 			r.FaultIf(!s.HasAt, f.ref.Node, "said_by names the field that says who speaks", "said_by: server/tool#/from")
@@ -341,7 +339,6 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 		f.valid = f.valid && len(s.Phrases) > 0
 		r.FaultIf(f.valid && !s.HasAt, f.ref.Node, "of_named names the field such values stand in", "of_named: server/tool#/people/*/email")
 		r.FaultIf(!chooses, f.kind, "of_named is for a target or a selector: one of those whom a record lists (R12)", "role: target")
-		return s, f.valid
 	case FromCatalog:
 		r.FaultIf(a.Role != Enum, f.kind, "catalog vouches for the role enum only (R7)", "role: enum, or from: [{const: [...]}]")
 	case FromConst:
@@ -353,7 +350,7 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	case FromDerived:
 		s.Phrases = r.derived(a, f)
 	}
-	return s, true
+	return s, f.valid
 }
 
 // derived holds a value that follows from others to the argument it is for, and returns
