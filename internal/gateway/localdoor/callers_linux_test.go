@@ -95,7 +95,7 @@ func TestCallers(t *testing.T) {
 	c.mu.Lock()
 	c.looking, c.next = true, make(chan struct{}) // a look that does not end
 	c.mu.Unlock()
-	if err := Apart(context.WithValue(context.WithValue(gone, peerKey{}, peer{pid: os.Getpid()}), callersKey{}, c)); err != ErrKin {
+	if err := Apart(context.WithValue(context.WithValue(gone, peerKey{}, peer{process: process{pid: os.Getpid()}}), callersKey{}, c)); err != ErrKin {
 		t.Errorf("before the look has ended: %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestRemember(t *testing.T) {
 		t.Error("one that runs was forgotten for another")
 	}
 	c := &Callers{full: true}
-	if err := Apart(context.WithValue(context.WithValue(t.Context(), peerKey{}, peer{pid: os.Getpid()}), callersKey{}, c)); err != errMany {
+	if err := Apart(context.WithValue(context.WithValue(t.Context(), peerKey{}, peer{process: process{pid: os.Getpid()}}), callersKey{}, c)); err != errMany {
 		t.Errorf("one was not remembered, and an answer is heard: %v", err)
 	}
 }

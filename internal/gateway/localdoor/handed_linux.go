@@ -73,7 +73,7 @@ func makerOf(fd int) (pid int, ok bool) {
 	if err != nil || kind != unix.SOCK_STREAM {
 		return 0, false
 	}
-	who, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	who, err := otherEnd(fd)
 	if err != nil || who.Pid <= 0 || int(who.Uid) != os.Geteuid() {
 		return 0, false
 	}
@@ -177,12 +177,12 @@ func handsStdin(c net.Conn) (net.Conn, error) {
 
 func peerIn(c *tls.Conn) (p peer, ok bool) {
 	if p.conn, ok = c.NetConn().(*peerConn); ok {
-		p.pid, ok = peerOf(p.conn.UnixConn)
+		p.process, ok = connectedBy(p.conn.UnixConn)
 	}
 	return p, ok
 }
 
 type peer struct {
-	pid  int
+	process
 	conn *peerConn
 }

@@ -2,6 +2,7 @@ package localdoor
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -73,6 +74,72 @@ func TestMaker(t *testing.T) {
 	for what, f := range others {
 		if pid, ok := makerOf(int(f.Fd())); ok {
 			t.Errorf("%s: made by %d", what, pid)
+		}
+	}
+}
+
+// With DOOR_PAIR set this binary hands one end of a pair of sockets that it made to its third
+// file, and stays until its input ends.
+func init() {
+	if os.Getenv("DOOR_PAIR") != "" {
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err == nil {
+			unix.Sendmsg(3, []byte("x"), unix.UnixRights(fds[1]), nil, 0)
+			io.Copy(io.Discard, os.Stdin)
+		}
+		os.Exit(0)
+	}
+}
+
+// TestGone: of a process that is gone nobody knows whose its id is: what it made or connected
+// is not the word of who has that id now.
+func TestGone(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := pair(t, unix.SOCK_STREAM)
+	defer ours.Close()
+	child := exec.Command(exe)
+	child.Env, child.ExtraFiles = []string{"DOOR_PAIR=1"}, []*os.File{theirs}
+	in, err := child.StdinPipe()
+	if err != nil || child.Start() != nil {
+		t.Fatal("it was not started")
+	}
+	theirs.Close()
+	b, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(int(ours.Fd()), b, oob, 0)
+	handed := files(oob[:n])
+	if err != nil || len(handed) != 1 {
+		t.Fatalf("nothing was handed over: %v", err)
+	}
+	made := handed[0]
+	defer made.Close()
+	pid, ok := makerOf(int(made.Fd()))
+	if !ok || pid != child.Process.Pid {
+		t.Fatalf("made by %d %v, not by %d", pid, ok, child.Process.Pid)
+	}
+	in.Close()
+	child.Wait()
+	if _, err := unix.GetsockoptInt(int(made.Fd()), unix.SOL_SOCKET, unix.SO_PEERPIDFD); errors.Is(err, unix.ENOPROTOOPT) {
+		t.Skip("this kernel does not tell a process that is gone from another one of its id: Linux 6.5 does")
+	}
+	if pid, ok := makerOf(int(made.Fd())); ok {
+		t.Errorf("%d made it, which is gone", pid)
+	}
+}
+
+// TestIdOfAnother: who has the id of a process that connected is not that process.
+func TestIdOfAnother(t *testing.T) {
+	self := process{pid: os.Getpid()}
+	self.started = startedAt(self.pid)
+	for _, c := range []struct {
+		who  process
+		want bool
+	}{{self, true}, {process{self.pid, "1"}, false}, {process{pid: self.pid}, false}} {
+		ctx := context.WithValue(t.Context(), peerKey{}, peer{process: c.who})
+		if Is(ctx, self.pid) != c.want || (Below(ctx, self.pid) == nil) != c.want {
+			t.Errorf("%v counts as the process of its id: %v", c.who, !c.want)
 		}
 	}
 }

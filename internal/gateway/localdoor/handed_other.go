@@ -33,9 +33,9 @@ func handsStdin(net.Conn) (net.Conn, error) { return nil, errors.ErrUnsupported 
 
 func peerIn(c *tls.Conn) (p peer, ok bool) {
 	if u, is := c.NetConn().(*net.UnixConn); is {
-		p.pid, ok = peerOf(u)
+		p.process, ok = connectedBy(u)
 	}
 	return p, ok
 }
 
-type peer struct{ pid int }
+type peer struct{ process }

@@ -9,7 +9,7 @@ import (
 // Is reports whether the process at the other end of a request is the client itself.
 func Is(ctx context.Context, client int) bool {
 	by, ok := ctx.Value(peerKey{}).(peer)
-	return ok && client > 1 && by.pid == client
+	return ok && client > 1 && by.pid == client && by.runs()
 }
 
 // Below is an error, ErrKin, unless the process at the other end of a request is the
@@ -17,7 +17,7 @@ func Is(ctx context.Context, client int) bool {
 // it before, and can speak over its connection still: what it says is nobody's word.
 func Below(ctx context.Context, client int) error {
 	by, ok := ctx.Value(peerKey{}).(peer)
-	if !Is(ctx, client) && (!ok || client <= 1 || !sameProgram(by.pid) || !slices.Contains(line(by.pid), client)) {
+	if !Is(ctx, client) && (!ok || client <= 1 || !sameProgram(by.pid) || !slices.Contains(line(by.pid), client) || !by.runs()) {
 		return ErrKin
 	}
 	return nil

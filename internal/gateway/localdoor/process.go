@@ -22,6 +22,28 @@ var ErrLoose = errors.New("its terminal was opened after the agent's client was 
 
 type peerKey struct{}
 
+// A process is named by its id and by when it was started: a connection can be handed on, and
+// the id of who made it and is gone may be that of a person's own shell by now.
+type process struct {
+	pid     int
+	started string // as startedAt says it
+}
+
+// connectedBy is the process at the other end of a connection that was accepted just now.
+func connectedBy(c *net.UnixConn) (p process, ok bool) {
+	if p.pid, ok = peerOf(c); ok {
+		p.started = startedAt(p.pid)
+		p.pid, ok = peerOf(c) // it was no other's between
+	}
+	return p, ok && p.started != ""
+}
+
+// runs reports whether it is there still. Asked after something was read of its id, it says
+// whose that was.
+func (p process) runs() bool {
+	return p.started != "" && p.started == startedAt(p.pid)
+}
+
 // Know has the process known that is at the other end of a connection that Listen accepted,
 // before the server serves.
 func Know(srv *http.Server) {
@@ -60,7 +82,10 @@ func Apart(ctx context.Context, from ...int) error {
 			return ErrKin
 		}
 	}
-	return apartFrom(by.pid, from, callers...)
+	if err := apartFrom(by.pid, from, callers...); err != nil || by.runs() {
+		return err
+	}
+	return ErrKin
 }
 
 // Aside is Apart of this very process.

@@ -33,6 +33,12 @@ func ancestry(pid int) (line []int, err error) {
 	return line, nil
 }
 
+// startedAt is when a process was started, "" where there is none.
+func startedAt(pid int) string {
+	start, _ := startOf(pid)
+	return start
+}
+
 func startOf(pid int) (start, among string) {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(p.Proc.P_pid) != pid {

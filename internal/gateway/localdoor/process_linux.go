@@ -23,11 +23,28 @@ func peerOf(c *net.UnixConn) (pid int, ok bool) {
 		return 0, false
 	}
 	var who *unix.Ucred
-	cerr := raw.Control(func(fd uintptr) { who, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	cerr := raw.Control(func(fd uintptr) { who, err = otherEnd(int(fd)) })
 	if cerr != nil || err != nil {
 		return 0, false
 	}
 	return int(who.Pid), true
+}
+
+// otherEnd is who connected a socket, or made the pair that it is of. It is an error where that
+// process is gone, for its id may be another's by now, as far as the kernel can tell (Linux 6.5).
+func otherEnd(fd int) (*unix.Ucred, error) {
+	process, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	if err != nil && !errors.Is(err, unix.ENOPROTOOPT) {
+		return nil, err
+	}
+	who, werr := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err == nil {
+		defer unix.Close(process)
+		if err := unix.PidfdSendSignal(process, 0, nil, 0); errors.Is(err, unix.ESRCH) {
+			return nil, err
+		}
+	}
+	return who, werr
 }
 
 // ancestry returns a process and those it descends from, and an error unless it
@@ -141,6 +158,15 @@ func statOf(pid int) (s stat, err error) {
 		s.started = string(fields[19])
 	}
 	return s, err
+}
+
+// startedAt is when a process was started, "" where there is none.
+func startedAt(pid int) string {
+	s, err := statOf(pid)
+	if err != nil {
+		return ""
+	}
+	return s.started
 }
 
 func startOf(pid int) (start, among string) {

@@ -8,6 +8,8 @@ func peerOf(*net.UnixConn) (int, bool) { return 0, false }
 
 func ancestry(int) ([]int, error) { return nil, ErrKin }
 
+func startedAt(int) string { return "" }
+
 func startOf(int) (start, among string) { return "", "" }
 
 func parentOf(int) int { return 0 }
