@@ -16,6 +16,7 @@ import (
 	"github.com/writ-project/writ/internal/clients"
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/private"
+	"github.com/writ-project/writ/internal/text"
 )
 
 // connectReport is what writ connect and writ disconnect print.
@@ -214,7 +215,7 @@ func (p *place) localNotes(file []byte) (notes []string) {
 	}
 	dirs := of.Locals(file)
 	for _, dir := range dirs[:min(len(dirs), 5)] {
-		notes = append(notes, "what it has for "+dir+" alone is not among them: writ connect "+p.name+" --local "+private.Quote(dir))
+		notes = append(notes, "what it has for "+private.Word(dir)+" alone is not among them: writ connect "+p.name+" --local "+private.Quote(dir))
 	}
 	if more := len(dirs) - 5; more > 0 {
 		notes = append(notes, fmt.Sprintf("and for %d more directories: writ status", more))
@@ -373,8 +374,9 @@ func (r *connectReport) print(w io.Writer, p *place) {
 		fmt.Fprintln(w)
 	}
 	when(w, len(r.Diff) > 0, "--- %s\n", cli.Printable(filepath.Base(r.File)))
-	for _, l := range r.Diff {
-		fmt.Fprintln(w, cli.Printable(l))
+	columns, _ := terminalSize(w)
+	for _, l := range r.Diff { // no row of it looks like one of ours
+		fmt.Fprintln(w, text.Rows("", cli.Printable(l), columns))
 	}
 	when(w, r.Hooks != "", "--- %s\n", cli.Printable(r.Hooks))
 	for _, l := range slices.Concat(r.Events, r.Notes) {

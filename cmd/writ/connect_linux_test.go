@@ -15,7 +15,7 @@ func TestConnectShowsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := onTerminal(t, "n\n", nil, "connect", file)
-	s.expect(`bait: sh -c AUTH=1; touch .*/baited`)
+	s.expect(`bait: sh -c 'AUTH=1; touch (?s:.*)/baited'`)
 	s.expect(`Start these servers of the file`)
 	if code := s.exits(); code != 77 {
 		t.Errorf("exit code %d", code)

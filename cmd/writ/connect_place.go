@@ -114,7 +114,7 @@ func findPlace(arg string, of scope) (*place, error) {
 		if p.layout, ok = c.Local(of.local); !ok {
 			return nil, cli.Fail(cli.ExitUsage, "writ connect "+c.Name, "%s keeps no servers for one directory in its own file", c.Title)
 		}
-		p.given, p.title = arg+" --local "+private.Quote(of.local), c.Title+" in "+cli.Printable(of.local)
+		p.given, p.title = arg+" --local "+private.Quote(of.local), c.Title+" in "+private.Word(of.local)
 	}
 	switch {
 	case c == nil:

@@ -39,7 +39,7 @@ func TestConnectAsks(t *testing.T) {
 			s := onTerminal(t, "", env, "connect", "cursor")
 			s.expect(`TOKEN of tickets\.(?s:.*)Seal them(?s:.*)\[y/N\] $`)
 			s.press(c.seal + enter)
-			s.expect(`--- mcp\.json(?s:.*)"--only", "tickets"(?s:.*)Write this\? \[y/N\] $`)
+			s.expect(`--- mcp\.json(?s:.*)"--only",\s+(?:\| )?"tickets"(?s:.*)Write this\? \[y/N\] $`)
 			if read() != was {
 				t.Error("it was written before anybody said yes")
 			}
@@ -64,5 +64,19 @@ func TestConnectAsks(t *testing.T) {
 				t.Errorf("exit code %d; put back it is\n%s", code, read())
 			}
 		})
+	}
+}
+
+// TestConnectShowsGiven: who is asked whether a project's servers are started sees what they
+// are given whole too, and no row of it without a bar.
+func TestConnectShowsGiven(t *testing.T) {
+	dir := ownState(t)
+	must(os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{ "mcpServers": { "bait": { "command": "npx", "args": ["--token", "`+strings.Repeat("x", 250)+`"], "env": { "GOAUTH": "sh -c evil" } } } }`), 0o600))
+	env := []string{"HOME=" + dir, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_STATE_HOME="}
+	s := onTerminal(t, "", env, "connect", "claude-code", "--project", dir)
+	s.expect(`bait: npx --token x+\s*\n  \| x+   with GOAUTH='sh -c\s+(\| )?evil'(?s:.*)Start these servers of the project(?s:.*)\[y/N\] $`)
+	s.press("n" + enter)
+	if code := s.exits(); code != 77 {
+		t.Errorf("exit code %d", code)
 	}
 }

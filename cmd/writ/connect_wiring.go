@@ -84,20 +84,30 @@ func (w *wiring) plan() {
 
 // mayStart asks whether the servers of a file are to be started whose commands, and what they are
 // given, somebody else may have chosen. Who is asked sees them whole: what looks like a credential
-// may be anything.
+// may be anything, and a variable says to many a program what it loads.
 func (w *wiring) mayStart(c *cobra.Command, yes bool) error {
 	if !w.project && clients.Named(w.name) != nil {
 		return nil
 	}
-	show := clients.Shown
+	show, env := clients.Shown, clients.ShownEnv
 	if _, typed := typist(c.InOrStdin()); typed && !yes {
-		show = slices.Clone[[]string]
+		show, env = slices.Clone[[]string], maps.Clone[map[string]string]
 	}
-	for _, s := range w.probes {
-		fmt.Fprintf(c.ErrOrStderr(), "  %s: %s", s.Name, cli.Printable(strings.TrimSpace(strings.Join(show(append(slices.Clone(s.Command), s.URL)), " "))))
-		given := given(w.servers[s.Name])
-		when(c.ErrOrStderr(), len(given) > 0, "   given %s of your environment", cli.OneLine(strings.Join(given, ", "), 200))
-		fmt.Fprintln(c.ErrOrStderr())
+	for _, p := range w.probes {
+		s := w.servers[p.Name]
+		words := show(s.Command)
+		if s.URL != "" {
+			words = show([]string{s.URL})
+		}
+		says := joined(words, " ", private.Word)
+		given, set := given(s), env(s.Env)
+		if names := slices.Sorted(maps.Keys(set)); len(names) > 0 {
+			says += "   with " + joined(names, " ", func(n string) string { return n + "=" + private.Word(set[n]) })
+		}
+		if len(given) > 0 {
+			says += "   given " + strings.Join(given, ", ") + " of your environment"
+		}
+		theirs(c.ErrOrStderr(), "  "+p.Name+": ", says, 0)
 	}
 	return confirm(c, yes, "Start these servers of the "+map[bool]string{true: "project", false: "file"}[w.project]+", to read their tools?")
 }

@@ -56,6 +56,7 @@ type Server struct {
 	env                []hole            // of what is started: the values of its environment
 	typed              bool              // of what is hosted: it says of which type it is
 	masked             []span            // values that nobody should read over a shoulder
+	words              []span            // the texts of its command and arguments, of JSON alone
 }
 
 // hole is a value of a hosted server's entry that nobody keeps but the client's file:
@@ -158,10 +159,10 @@ func (s *Server) starts(l Layout, entry map[string]any) {
 	}
 	if args, has := entry["args"]; has && !l.Vector {
 		texts, ok := textsIn(args)
-		if !ok {
+		if s.Command = append(s.Command, texts...); !ok {
 			s.leave("its arguments have an unknown shape")
+			s.Command = nil // some are not known
 		}
-		s.Command = append(s.Command, texts...)
 	}
 	if all, has := entry[env]; has {
 		values, ok := all.(map[string]any)

@@ -155,6 +155,29 @@ func (l Layout) readJSON(b []byte) (all []Server, err error) {
 
 func at(v *hujson.Value) span { return span{v.StartOffset, v.EndOffset} }
 
+// beside are the texts of a JSON file that are of none of its servers.
+func (l Layout) beside(b []byte) (all []span) {
+	root, err := parseJSON(b)
+	if err != nil {
+		return nil
+	}
+	in := &root
+	for _, on := range append(slices.Clone(l.Under), l.Key) {
+		o, ok := in.Value.(*hujson.Object)
+		if !ok {
+			break
+		}
+		for name, m := range members(o) {
+			if name == on {
+				in = &m.Value
+			} else {
+				all = append(all, textsBelow(&m.Value)...)
+			}
+		}
+	}
+	return all
+}
+
 // textsBelow are the texts in a value, but for names.
 func textsBelow(v *hujson.Value) (all []span) {
 	switch t := v.Value.(type) {
@@ -179,7 +202,7 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 	s.Name, s.entry = name, at(v)
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {
-		s.Left = "its entry has an unknown shape"
+		s.Left, s.masked = "its entry has an unknown shape", textsBelow(v)
 		return s
 	}
 	get := func(key string) *hujson.ObjectMember {
@@ -231,7 +254,11 @@ func (s *Server) keep(text []byte, o *hujson.Object) {
 	s.values = map[string]string{}
 	for key, m := range members(o) {
 		s.values[key] = string(text[m.Value.StartOffset:m.Value.EndOffset])
-		if key != "command" && key != "args" && key != "type" {
+		switch key {
+		case "type":
+		case "command", "args":
+			s.words = append(s.words, textsBelow(&m.Value)...)
+		default:
 			s.masked = append(s.masked, textsBelow(&m.Value)...)
 		}
 		env, ok := m.Value.Value.(*hujson.Object)

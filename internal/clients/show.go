@@ -45,12 +45,26 @@ func Shown(argv []string) []string {
 	return out
 }
 
+// ShownEnv is an environment as it may be shown, without the values that look like a
+// credential.
+func ShownEnv(env map[string]string) (shown map[string]string) {
+	shown = map[string]string{}
+	for name, value := range env {
+		if shown[name] = value; value != "" && (credentialName().MatchString(name) || credentialText().MatchString(value)) {
+			shown[name] = "…"
+		}
+	}
+	return shown
+}
+
 // credentialWord is one in what a program writes: by its form, within an address, or behind
 // a word that says what it is.
 var credentialWord = text.Pattern(`(\b)(?:(?:gh[a-z]_|github_pat_|glpat-|sk-|sk_|pk_|rk_|xox[a-z]-|AKIA|ASIA|ya29\.|eyJ|AIza|pypi-)[A-Za-z0-9_.+/=-]{12,}|(?:npm_|hf_)[A-Za-z0-9]{20,})` +
 	`|(://[^/@\s:]*:)[^/@\s]+(@)` +
 	`|((?i:\bbearer|\bbasic)\s+)[A-Za-z0-9_.~+/=-]{12,}` +
 	`|((?i:token|secret|passw[a-z]*|pwd|api[-_]?key|access[-_]?key|private[-_]?key)["']?\s*[=:]\s*["']?)[^\s"',;}]*[0-9][^\s"',;}]*`)
+
+const withoutWord = "$1$2$4$5…$3" // of credentialWord
 
 // Without is what a server of that environment and command wrote, without the values that
 // either gives it as a credential, and without what looks like one. Those of less than
@@ -80,7 +94,7 @@ func Without(env map[string]string, argv []string, said string) string {
 	for _, v := range values {
 		said = strings.ReplaceAll(said, v, "…")
 	}
-	return credentialWord().ReplaceAllString(said, "$1$2$4$5…$3")
+	return credentialWord().ReplaceAllString(said, withoutWord)
 }
 
 var (
@@ -125,17 +139,23 @@ func credentialAt(argv []string, i int) (name string, is bool) {
 	return fmt.Sprintf("argument %d", i), credentialText().MatchString(a)
 }
 
-// hidden is a file as it may be shown: without values of environments and headers,
-// and without arguments that look like credentials.
+// hidden is a file as it may be shown: without values of environments and headers, without
+// arguments that look like credentials, and without what is of no server, which a file in one
+// line has beside them.
 func (l Layout) hidden(b []byte) []byte {
 	all, err := l.Read(b)
 	if err != nil {
 		return nil
 	}
+	var masked []span
+	if !l.TOML {
+		masked = l.beside(b)
+	}
 	var edits []edit
 	for _, s := range all {
-		for _, m := range s.masked {
-			edits = append(edits, edit{m, []byte(`"…"`)})
+		if masked = append(masked, s.masked...); s.argv == nil {
+			masked = append(masked, s.words...)
+			continue
 		}
 		where := s.args
 		if l.Vector {
@@ -156,12 +176,22 @@ func (l Layout) hidden(b []byte) []byte {
 			edits = append(edits, edit{where, args})
 		}
 	}
+	for _, m := range masked {
+		edits = append(edits, edit{m, []byte(`"…"`)})
+	}
 	return apply(b, edits)
 }
 
 // Diff are the lines in which two files differ, "-" and "+" first, as they may be
-// shown: a value that is a secret is not in them.
+// shown: a value that is a secret is not in them, nor one in a comment that looks like it.
 func (l Layout) Diff(before, after []byte) (lines []string) {
+	for _, line := range l.diff(before, after) {
+		lines = append(lines, credentialWord().ReplaceAllString(line, withoutWord))
+	}
+	return lines
+}
+
+func (l Layout) diff(before, after []byte) (lines []string) {
 	a, b := linesOf(l.hidden(before)), linesOf(l.hidden(after))
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]

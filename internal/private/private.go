@@ -281,27 +281,32 @@ func stream(path string, mode os.FileMode, write func(io.Writer) error, place fu
 	return err
 }
 
-// Quote returns a path as one word of a POSIX shell (2024, for characters no
-// terminal should get), never taken for an option.
+// Quote returns a path as a [Word], never taken for an option.
 func Quote(path string) string {
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
 	}
-	plain, shown := path != "", utf8.ValidString(path)
-	for _, r := range path {
+	return Word(path)
+}
+
+// Word returns a text as one word of a POSIX shell (2024, for characters no terminal should
+// get).
+func Word(s string) string {
+	plain, shown := s != "", utf8.ValidString(s)
+	for _, r := range s {
 		plain = plain && (r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-+:@%,=", r))
 		shown = shown && !text.Hidden(r, text.Unprinted)
 	}
 	switch {
 	case plain:
-		return path
+		return s
 	case shown:
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 	}
 	var b strings.Builder
 	b.WriteString("$'")
-	for i := 0; i < len(path); i++ {
-		switch c := path[i]; {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
 		case c == '\'' || c == '\\':
 			b.WriteByte('\\')
 			b.WriteByte(c)
