@@ -33,6 +33,7 @@ type wiring struct {
 	all   []clients.Server          // of the client
 	added map[string]string         // names in the client's file to those in writ.yaml
 	there map[string]*config.Server // what writ.yaml has already
+	text  []byte                    // of it
 	self  string                    // this program
 	state []string                  // the flags by which the gateway in an entry finds the state directory
 	hooks *hooksChange              // nil where nothing is added
@@ -56,6 +57,9 @@ func (w *wiring) begin() error {
 	if err != nil {
 		return err
 	}
+	if w.text, err = config.ReadFile(w.config()); err != nil {
+		return err
+	}
 	w.hosted = cfg.Host != ""
 	for i := range cfg.Servers {
 		w.there[cfg.Servers[i].Name] = &cfg.Servers[i]
@@ -68,8 +72,11 @@ func (w *wiring) plan() {
 	for i := range w.all {
 		s := &w.all[i]
 		line := connectServer{Name: s.Name, Left: s.Left, Connected: s.Ours, Stay: unsealed(s)}
-		if s.Ours && !w.rec.wrote(s) {
+		switch had := w.there[w.rec.Servers[s.Name]]; {
+		case s.Ours && !w.rec.wrote(s):
 			line.Left = strange // whoever wrote it there says which policy it runs by
+		case s.Ours && had != nil && had.URL == "" && otherEnv(had, s) != "":
+			w.rep.Notes = append(w.rep.Notes, cli.OneLine(s.Name, 60)+": "+otherEnv(had, s)+": writ disconnect "+w.given+", and connect it anew")
 		}
 		_, line.Args = s.Credentials()
 		if s.Left == "" {
@@ -121,15 +128,67 @@ func (w *wiring) add(s *clients.Server) (name, why string) {
 	}
 	taken := func(n string) bool {
 		had := w.there[n]
-		return w.servers[n] != nil || had != nil && (!slices.Equal(had.Command, s.Command) || had.URL != s.URL)
+		return w.servers[n] != nil || had != nil && (!slices.Equal(had.Command, s.Command) || had.URL != s.URL || otherEnv(had, s) != "" && w.runsFor(n, s))
 	}
 	base := serverName(s.Name)
 	name = base
 	for i := 2; taken(name); i++ {
 		name = fmt.Sprintf("%s-%d", base, i)
 	}
+	if had := w.there[name]; had != nil && otherEnv(had, s) != "" && bytes.Count(w.text, []byte(serverText(name, asWritten(had)))) != 1 {
+		return "", otherEnv(had, s) + ", and its entry was changed: " + w.config()
+	}
 	w.added[s.Name], w.servers[name] = name, s
 	return name, ""
+}
+
+// runsFor reports whether a server of writ.yaml is behind another entry of the client's.
+func (w *wiring) runsFor(server string, but *clients.Server) bool {
+	return slices.ContainsFunc(w.all, func(s clients.Server) bool {
+		return s.Name != but.Name && w.rec.wrote(&s) && w.rec.Servers[s.Name] == server
+	})
+}
+
+// otherEnv says which variables, or headers, a server has in the client's file and not in
+// writ.yaml, or takes from the client there and has no more; "" where they are the same.
+func otherEnv(had *config.Server, s *clients.Server) string {
+	var has, wants []string
+	was, is := asWritten(had), variables(s)
+	for _, h := range was.Headers {
+		has = append(has, h.Name)
+	}
+	for _, h := range s.Headers {
+		is = append(is, h.Name)
+	}
+	has = append(has, slices.Collect(maps.Keys(was.Env))...)
+	for _, n := range has {
+		if v := cmp.Or(had.Node.Get("env").Get(n), had.Node.Get("headers").Get(n)); v.Value == "${"+n+"}" || strings.HasPrefix(v.Value, "${WRIT_HEADER_") {
+			wants = append(wants, n)
+		}
+	}
+	without := func(all, of []string) string {
+		all = slices.DeleteFunc(slices.Sorted(slices.Values(all)), func(n string) bool { return slices.Contains(of, n) })
+		return strings.Join(all, ", ")
+	}
+	switch more, less := without(is, has), without(wants, is); {
+	case more != "":
+		return "writ.yaml does not hand it " + more
+	case less != "":
+		return "writ.yaml wants " + less + " for it, which its entry has no more"
+	}
+	return ""
+}
+
+// asWritten is a server of writ.yaml as the client's file had it, as far as it was written of
+// that.
+func asWritten(had *config.Server) *clients.Server {
+	s := &clients.Server{Command: had.Command, URL: had.URL, Env: had.Env}
+	if n := had.Node.Get("headers"); n != nil {
+		for i := 0; i+1 < len(n.Items); i += 2 {
+			s.Headers = append(s.Headers, clients.Header{Name: n.Items[i].Value, Env: fmt.Sprintf("WRIT_HEADER_%d", i/2+1)})
+		}
+	}
+	return s
 }
 
 // moves are variables by which a gateway finds what is its own.
@@ -173,6 +232,15 @@ func serverText(name string, s *clients.Server) string {
 		b.Write(strictjson.Quote(a))
 	}
 	b.WriteString("]\n")
+	for i, n := range variables(s) {
+		when(&b, i == 0, "    env:\n")
+		fmt.Fprintf(&b, "      %s: %s\n", strictjson.Quote(n), strictjson.Quote("${"+n+"}"))
+	}
+	return b.String()
+}
+
+// variables are the names of a server's environment, with those that it inherits and that are set.
+func variables(s *clients.Server) []string {
 	names := slices.Collect(maps.Keys(s.Env))
 	for _, n := range s.Inherit {
 		if _, set := os.LookupEnv(n); set && !slices.Contains(names, n) {
@@ -180,11 +248,7 @@ func serverText(name string, s *clients.Server) string {
 		}
 	}
 	slices.Sort(names)
-	for i, n := range names {
-		when(&b, i == 0, "    env:\n")
-		fmt.Fprintf(&b, "      %s: %s\n", strictjson.Quote(n), strictjson.Quote("${"+n+"}"))
-	}
-	return b.String()
+	return names
 }
 
 // reference is a variable as clients write it in an environment.
@@ -403,27 +467,29 @@ func (w *wiring) writePolicy(d draft.Draft) error {
 // writeConfig writes writ.yaml, or adds servers to the one that is there.
 func (w *wiring) writeConfig() error {
 	var more strings.Builder
+	text, isNew := w.text, w.text == nil
 	for _, n := range slices.Sorted(maps.Keys(w.servers)) {
-		if w.there[n] == nil {
+		switch had := w.there[n]; {
+		case had == nil:
 			more.WriteString(serverText(n, w.servers[n]))
+		case otherEnv(had, w.servers[n]) != "":
+			text = bytes.Replace(text, []byte(serverText(n, asWritten(had))), []byte(serverText(n, w.servers[n])), 1)
 		}
 	}
 	host := ""
 	if w.hosts && !w.hosted {
 		host = "host: " + w.name + " # its own tools are judged too\n"
 	}
-	if more.Len() == 0 && host == "" {
+	if more.Len() == 0 && host == "" && bytes.Equal(text, w.text) {
 		return nil
 	}
-	text, err := os.ReadFile(w.config())
-	isNew := errors.Is(err, os.ErrNotExist)
-	switch {
-	case isNew:
+	if now, err := os.ReadFile(w.config()); !bytes.Equal(now, w.text) || err != nil && !errors.Is(err, os.ErrNotExist) {
+		return cli.Fail(cli.ExitData, "the same command once more", "writ.yaml was changed meanwhile; the client's file was not changed")
+	}
+	if isNew {
 		text = []byte("# Written by writ connect: the servers that " + w.title + " starts through Writ, each with\n" +
 			"# `writ run --config … --only NAME`. The values of ${…} are in the client's own file.\n" +
 			"policy: policy.yaml\napprovals: true # what only a person can let pass waits for one: writ watch\nservers:\n")
-	case err != nil:
-		return cli.Fail(cli.ExitIO, "", "writ.yaml cannot be read")
 	}
 	text = bytes.Replace(text, []byte("\nservers:"), []byte("\n"+host+"servers:"), 1)
 	text = append(append(bytes.TrimRight(text, " \t\r\n"), '\n'), more.String()...)
@@ -453,7 +519,7 @@ func readsAs(dir string, text []byte, servers map[string]*clients.Server) error 
 	}
 	for name, s := range servers {
 		i := slices.IndexFunc(cfg.Servers, func(c config.Server) bool { return c.Name == name })
-		if i < 0 || !slices.Equal(cfg.Servers[i].Command, s.Command) || cfg.Servers[i].URL != s.URL {
+		if i < 0 || !slices.Equal(cfg.Servers[i].Command, s.Command) || cfg.Servers[i].URL != s.URL || otherEnv(&cfg.Servers[i], s) != "" {
 			return cli.Fail(cli.ExitConfig, "", "writ.yaml is not of a shape that servers can be added to; the client's file was not changed")
 		}
 	}
