@@ -214,7 +214,7 @@ func (p *place) backup(b []byte) (string, error) {
 		if n > 1 {
 			path = fmt.Sprintf("%s-%d", path, n)
 		}
-		switch err := private.WriteOnce(path, b, fi.Mode().Perm()); {
+		switch err := private.WriteOnceLike(path, b, fi); {
 		case err == nil:
 			return path, nil
 		case !errors.Is(err, os.ErrExist):

@@ -313,13 +313,14 @@ func indented(raw []byte, prefix string) []byte {
 // replaceFile puts b in the place of a file, whole or not at all. One that was not
 // there is its owner's alone.
 func replaceFile(path string, b []byte) error {
-	mode := fs.FileMode(0o600)
-	if fi, err := os.Stat(path); err == nil {
-		mode = fi.Mode().Perm()
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	fi, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return private.Replace(path, b, 0o600)
+	case err != nil:
 		return err
 	}
-	return private.Replace(path, b, mode)
+	return private.ReplaceLike(path, b, fi)
 }
 
 // unlikeShipped gives, of a tool of the catalogue, the contract that ships for nearly its

@@ -221,18 +221,48 @@ func read(path string, most int64) ([]byte, error) {
 }
 
 // WriteOnce creates a file that must not exist, by linking it into place whole.
-func WriteOnce(path string, b []byte, mode os.FileMode) error { return whole(path, b, mode, os.Link) }
+func WriteOnce(path string, b []byte, mode os.FileMode) error {
+	return whole(path, b, of(mode), os.Link)
+}
 
 // Replace puts a file in the place of another, or of none, whole or not at all.
-func Replace(path string, b []byte, mode os.FileMode) error { return whole(path, b, mode, os.Rename) }
+func Replace(path string, b []byte, mode os.FileMode) error {
+	return whole(path, b, of(mode), os.Rename)
+}
 
-func whole(path string, b []byte, mode os.FileMode, place func(from, to string) error) error {
-	return stream(path, mode, func(w io.Writer) error { _, err := w.Write(b); return err }, place)
+// WriteOnceLike is WriteOnce of a file that nobody may read who may not read another one: it has
+// that one's mode and group, and is no group's where this account cannot give it to that.
+func WriteOnceLike(path string, b []byte, other fs.FileInfo) error {
+	return whole(path, b, like(other), os.Link)
+}
+
+// ReplaceLike is Replace by such a file.
+func ReplaceLike(path string, b []byte, other fs.FileInfo) error {
+	return whole(path, b, like(other), os.Rename)
+}
+
+func of(mode os.FileMode) func(*os.File) error {
+	return func(f *os.File) error { return f.Chmod(mode) }
+}
+
+func like(other fs.FileInfo) func(*os.File) error {
+	return func(f *os.File) error {
+		mode := other.Mode().Perm()
+		now, err := f.Stat()
+		if err == nil && group(now) != group(other) && f.Chown(-1, group(other)) != nil {
+			mode &^= 0o070
+		}
+		return errors.Join(err, f.Chmod(mode))
+	}
+}
+
+func whole(path string, b []byte, ready func(*os.File) error, place func(from, to string) error) error {
+	return stream(path, ready, func(w io.Writer) error { _, err := w.Write(b); return err }, place)
 }
 
 // Stream is Replace for what is too large to be held twice.
 func Stream(path string, mode os.FileMode, write func(io.Writer) error) error {
-	return stream(path, mode, write, os.Rename)
+	return stream(path, of(mode), write, os.Rename)
 }
 
 // unfinished begins the name of a file that is not whole yet.
@@ -260,14 +290,14 @@ func Sweep(dir string, age time.Duration) error {
 	return err
 }
 
-func stream(path string, mode os.FileMode, write func(io.Writer) error, place func(from, to string) error) error {
+func stream(path string, ready func(*os.File) error, write func(io.Writer) error, place func(from, to string) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
 	if err = write(tmp); err == nil {
-		err = tmp.Chmod(mode)
+		err = ready(tmp)
 	}
 	if err == nil {
 		err = tmp.Sync()

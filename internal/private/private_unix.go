@@ -21,3 +21,12 @@ func owner(fi fs.FileInfo) (uid int, known bool) {
 	}
 	return int(st.Uid), true
 }
+
+// group is that of a file, -1 where it is not known: then nothing is given to it.
+func group(fi fs.FileInfo) int {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return -1
+	}
+	return int(st.Gid)
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -219,3 +220,42 @@ func TestZeroUse(t *testing.T) {
 		t.Error("the zero use is not the strictest")
 	}
 }
+
+// TestLike: what is put in a file's place, or kept of it, is read by nobody who could not read
+// that: it is of the same group, or of none where this account cannot give it to that.
+func TestLike(t *testing.T) {
+	dir := t.TempDir()
+	gids, _ := os.Getgroups()
+	for i, gid := range append(gids, os.Getegid(), 4242) {
+		file := filepath.Join(dir, strconv.Itoa(i))
+		if err := WriteOnce(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fi, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mode := os.FileMode(0o600)
+		if os.Chown(file, -1, gid) == nil {
+			mode = 0o640
+		}
+		other := ofGroup{fi, gid}
+		if err := errors.Join(ReplaceLike(file, []byte("x"), other), WriteOnceLike(file+"-copy", []byte("x"), other)); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{file, file + "-copy"} {
+			if fi, err := os.Stat(path); err != nil || fi.Mode() != mode || mode == 0o640 && group(fi) != gid {
+				t.Errorf("like one of group %d it is %v of %d: %v", gid, fi.Mode(), group(fi), err)
+			}
+		}
+	}
+}
+
+// ofGroup is a file that its group reads.
+type ofGroup struct {
+	fs.FileInfo
+	gid int
+}
+
+func (ofGroup) Mode() fs.FileMode { return 0o640 }
+func (o ofGroup) Sys() any        { return &syscall.Stat_t{Gid: uint32(o.gid)} }
