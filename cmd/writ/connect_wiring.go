@@ -216,25 +216,39 @@ func serverText(name string, s *clients.Server) string {
 	if word := plainName().MatchString(name) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, name); word {
 		fmt.Fprintf(&b, "  - name: %s\n", name)
 	} else { // YAML reads it as something else
-		fmt.Fprintf(&b, "  - name: %s\n", strictjson.Quote(name))
+		fmt.Fprintf(&b, "  - name: %s\n", yamlText(name))
 	}
 	if s.URL != "" {
-		fmt.Fprintf(&b, "    url: %s\n", strictjson.Quote(s.URL)) // a JSON string is a YAML one
+		fmt.Fprintf(&b, "    url: %s\n", yamlText(s.URL))
 		for i, h := range s.Headers {
 			when(&b, i == 0, "    headers:\n")
-			fmt.Fprintf(&b, "      %s: \"${%s}\"\n", strictjson.Quote(h.Name), h.Env)
+			fmt.Fprintf(&b, "      %s: \"${%s}\"\n", yamlText(h.Name), h.Env)
 		}
 		return b.String()
 	}
 	b.WriteString("    command: [")
 	for i, a := range s.Command {
 		when(&b, i > 0, ", ")
-		b.Write(strictjson.Quote(a))
+		b.WriteString(yamlText(a))
 	}
 	b.WriteString("]\n")
 	for i, n := range variables(s) {
 		when(&b, i == 0, "    env:\n")
-		fmt.Fprintf(&b, "      %s: %s\n", strictjson.Quote(n), strictjson.Quote("${"+n+"}"))
+		fmt.Fprintf(&b, "      %s: %s\n", yamlText(n), yamlText("${"+n+"}"))
+	}
+	return b.String()
+}
+
+// yamlText is a text as YAML has it, with what a file of an operator's may not hold as it is, and
+// any text can, escaped: a JSON string is one of YAML's but for two halves of a character.
+func yamlText(s string) string {
+	var b strings.Builder
+	for _, r := range string(strictjson.Quote(s)) {
+		if text.Hidden(r, text.Unclear) {
+			fmt.Fprintf(&b, `\U%08x`, r)
+		} else {
+			b.WriteRune(r)
+		}
 	}
 	return b.String()
 }
