@@ -18,17 +18,17 @@ import (
 var mark = []byte("\ufeff") // of byte order, which the parser refuses
 
 // parseJSON reads JSON with comments and trailing commas. A mark of byte order is white
-// space to it.
+// space to it, and a comment may end the file. What it returns is of a copy.
 func parseJSON(b []byte) (v hujson.Value, err error) {
-	text := b
+	text := slices.Concat(b, []byte("\n"))
 	if bytes.HasPrefix(b, mark) {
-		text = slices.Concat(bytes.Repeat([]byte(" "), len(mark)), b[len(mark):])
+		copy(text, bytes.Repeat([]byte(" "), len(mark)))
 	}
 	if at := deep(text); at >= 0 {
 		return v, fault(text, at, "more than %d levels of nesting", maxNesting)
 	}
 	if v, err = hujson.Parse(text); err != nil {
-		_, err = hujson.Parse(bytes.TrimPrefix(b, mark)) // as an editor counts columns
+		_, err = hujson.Parse(slices.Concat(bytes.TrimPrefix(b, mark), []byte("\n"))) // as an editor counts columns
 		return v, &Error{Why: "not JSON: " + strings.TrimPrefix(err.Error(), "hujson: ")}
 	}
 	return v, nil
@@ -371,7 +371,7 @@ func list(texts []string) []byte {
 }
 
 func meaningJSON(b []byte) (all map[string]any, err error) {
-	v, err := parseJSON(bytes.Clone(b))
+	v, err := parseJSON(b)
 	if err != nil {
 		return nil, err
 	}
