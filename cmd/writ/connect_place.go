@@ -164,6 +164,9 @@ func (p *place) keptFor(own bool, local string) (string, error) {
 func (p *place) read() ([]byte, error) { return readClient(p.file) }
 
 func readClient(file string) ([]byte, error) {
+	if fi, err := os.Stat(file); err == nil && !fi.Mode().IsRegular() { // to open it could wait, or do something
+		return nil, cli.Fail(cli.ExitData, "", "%s is no regular file", cli.Printable(file))
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(file))
