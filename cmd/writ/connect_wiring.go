@@ -76,7 +76,7 @@ func (w *wiring) plan() {
 		case s.Ours && !w.rec.wrote(s):
 			line.Left = strange // whoever wrote it there says which policy it runs by
 		case s.Ours && had != nil && had.URL == "" && otherEnv(had, s) != "":
-			w.rep.Notes = append(w.rep.Notes, cli.OneLine(s.Name, 60)+": "+otherEnv(had, s)+": writ disconnect "+w.given+", and connect it anew")
+			w.rep.Notes = append(w.rep.Notes, cli.OneLine(s.Name, 60)+": "+cli.OneLine(otherEnv(had, s), 300)+": writ disconnect "+w.given+", and connect it anew")
 		}
 		_, line.Args = s.Credentials()
 		if s.Left == "" {
