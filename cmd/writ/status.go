@@ -321,8 +321,11 @@ func (all *shownStatus) print(w io.Writer) {
 		when(w, s.Fault != "", "  %s\n", cli.OneLine(s.Fault, 300))
 		for _, line := range s.Servers {
 			how := "by itself"
-			if line.Connected {
+			switch {
+			case line.Connected:
 				how = "through Writ"
+			case line.Left == strange: // whatever it is that is called so
+				how = "unknown"
 			}
 			fmt.Fprintf(w, "  %-16s %-12s", cli.OneLine(line.Name, 60), how)
 			when(w, line.Left != "", "  %s", cli.OneLine(line.Left, 200))
@@ -434,14 +437,14 @@ func (p *place) status() clientStatus {
 		return s
 	}
 	for _, v := range all {
-		line := connectServer{Name: v.Name, Connected: v.Ours, Left: v.Left}
+		line := connectServer{Name: v.Name, Connected: v.Ours && rec.wrote(&v), Left: v.Left}
 		connected := false
 		if rec != nil {
 			line.Server = rec.Servers[v.Name]
 			connected = slices.ContainsFunc(rec.Undo, func(u clients.Undo) bool { return u.Name == v.Name })
 		}
 		switch {
-		case v.Ours && rec.wrote(&v):
+		case line.Connected:
 			line.Left = ""
 		case v.Ours:
 			line.Left = strange
