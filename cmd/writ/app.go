@@ -414,7 +414,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 			return o.grow(ctx, g, lines, record)
 		}
 	}
-	if o.asks && o.terminal != nil {
+	if o.asks && o.terminal != nil && apartFromClients(o.state) {
 		opts.Own = o.askHere
 	}
 	if o.memory != nil {

@@ -140,3 +140,23 @@ func TestCallerAnswers(t *testing.T) {
 		t.Errorf("the person's yes: %d %s", code, s.all())
 	}
 }
+
+// TestPromptBelowClient (K06): who makes a call by a gateway of his own says yes to nothing
+// there, at a terminal neither, where he descends from a client that has a session here.
+func TestPromptBelowClient(t *testing.T) {
+	config, state := approving(t, example.Policy()), ownState(t)
+	deletion := []string{"call", "--state", state, "--config", config, "--session", "demo", "delete_document", `{"id":"doc-2b8e04"}`}
+	s := onTerminal(t, "", nil, deletion...)
+	s.expect(asked)
+	s.press("n" + enter)
+	if code := s.exits(); code != 77 {
+		t.Errorf("a person's: exit code %d", code)
+	}
+	if err := keepSession(state, sharedName(os.Getpid()), "of this very client, which is 32+"); err != nil {
+		t.Fatal(err)
+	}
+	s = onTerminal(t, "", nil, append(deletion[:len(deletion)-1], `{"id":"doc-c56d17"}`)...)
+	if code := s.exits(); code != 77 || strings.Contains(s.all(), "[y] this once") || !strings.Contains(s.all(), "approval.pending") {
+		t.Errorf("exit code %d: %s", code, s.all())
+	}
+}

@@ -18,6 +18,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/gateway/localdoor"
 	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
@@ -103,6 +104,13 @@ func (l *lines) answer(out io.Writer, q *approval.Shown) (a approval.Answer, err
 	columns, _ := terminalSize(out)
 	q.Print(out, columns)
 	return readAnswer(l, out, q)
+}
+
+// apartFromClients reports whether this process descends from none of the clients that share a
+// session in a state directory: the agent of one can have opened its terminal.
+func apartFromClients(state string) bool {
+	clients := otherClients(state, 0)
+	return len(clients) == 0 || localdoor.Aside(clients...) == nil
 }
 
 // askHere is the surface of a gateway in this process: who runs it made the call.
