@@ -92,6 +92,9 @@ func (h *hooksChange) write() error {
 		}
 		return written(private.WriteOnce(h.File, h.after, 0o600))
 	case len(h.after) == 0 && h.Hooks.Whole && !h.Kept: // it was made for them
+		if err := stillIs(h.File, h.before); err != nil {
+			return err
+		}
 		err := os.Remove(h.File)
 		if err == nil && h.Dir {
 			_ = os.Remove(filepath.Dir(h.File)) // which something else may be in by now

@@ -191,14 +191,19 @@ func (p *place) unread(err error) error {
 	return cli.Fail(cli.ExitData, "", "%s: %w; nothing was changed", cli.Printable(p.file), err)
 }
 
+// stillIs is an error unless a client's file is what was looked at.
+func stillIs(file string, before []byte) error {
+	now, err := readClient(file)
+	if err == nil && !bytes.Equal(now, before) {
+		err = cli.Fail(cli.ExitData, "the same command once more, with the client closed", "%s was changed meanwhile, and was left as it is", cli.Printable(file))
+	}
+	return err
+}
+
 // replaceClient writes a client's file, if it is still what was looked at.
 func replaceClient(file string, before, after []byte) error {
-	now, err := readClient(file)
-	if err != nil {
+	if err := stillIs(file, before); err != nil {
 		return err
-	}
-	if !bytes.Equal(now, before) {
-		return cli.Fail(cli.ExitData, "the same command once more, with the client closed", "the file was changed meanwhile, and was left as it is")
 	}
 	if err := replaceFile(file, after); err != nil {
 		return cli.Fail(cli.ExitIO, "", "%s cannot be written", cli.Printable(file))

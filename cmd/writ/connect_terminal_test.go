@@ -80,3 +80,36 @@ func TestConnectShowsGiven(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 }
+
+// TestDisconnectMeanwhile: what the client writes to its settings while a person looks at the
+// change is not lost, though nothing but the hooks was in them.
+func TestDisconnectMeanwhile(t *testing.T) {
+	home := ownState(t)
+	must(os.WriteFile(filepath.Join(home, ".claude.json"), []byte(`{ "mcpServers": { "tickets": { "command": "writ", "args": ["example-server"] } } }`), 0o600))
+	env := []string{"HOME=" + home, "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "XDG_STATE_HOME="}
+	if s := onTerminal(t, "", env, "connect", "claude-code", "--yes"); s.exits() != 0 {
+		t.Fatal(s.all())
+	}
+	settings := filepath.Join(home, ".claude", "settings.json")
+	b, err := os.ReadFile(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := strings.Replace(string(b), "{", `{ "permissions": {},`, 1)
+	s := onTerminal(t, "", env, "disconnect", "claude-code")
+	s.expect(`Write this\? \[y/N\] $`)
+	must(os.WriteFile(settings, []byte(now), 0o600))
+	s.press("y" + enter)
+	if code := s.exits(); code != 65 || !strings.Contains(s.all(), "was changed meanwhile") {
+		t.Errorf("exit code %d: %s", code, s.all())
+	}
+	if b, err := os.ReadFile(settings); err != nil || string(b) != now {
+		t.Errorf("what the client wrote is %q: %v", b, err)
+	}
+	if s := onTerminal(t, "", env, "disconnect", "claude-code", "--yes"); s.exits() != 0 {
+		t.Fatal(s.all())
+	}
+	if b, err := os.ReadFile(settings); err != nil || !strings.Contains(string(b), "permissions") || strings.Contains(string(b), "hook claude-code") {
+		t.Errorf("in the end it is %q: %v", b, err)
+	}
+}
