@@ -175,6 +175,11 @@ func otherEnv(had *config.Server, s *clients.Server) string {
 		return "writ.yaml does not hand it " + more
 	case less != "":
 		return "writ.yaml wants " + less + " for it, which its entry has no more"
+	case slices.ContainsFunc(s.Headers, func(h clients.Header) bool {
+		v := had.Node.Get("headers").Get(h.Name)
+		return strings.HasPrefix(v.Value, "${WRIT_HEADER_") && v.Value != "${"+h.Env+"}"
+	}):
+		return "writ.yaml has its headers in another order"
 	}
 	return ""
 }
