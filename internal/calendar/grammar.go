@@ -16,7 +16,9 @@ import (
 //
 // "@month a b | c" gives the months their names, the first two of the first; so
 // do the other lines with @, each in a fixed order. A name may be written of
-// several words that stand glued, like "twenty-first".
+// several words that stand glued, like "twenty-first". "@n" are numbers in words, of
+// a language of which numeral has none: of its own rules alone, for "once" is eleven, and
+// "due" two, where the next word is of that language.
 //
 // "group: pattern ; pattern = action key=number" is a rule. A pattern is of
 // words, {values} and [what may be left out]; a|b is a choice of words; _ joins
@@ -392,8 +394,14 @@ func (p *parser) value(l *language, kind string, i int) (n, end int) {
 	case "mo":
 		return within(few, 1, 12)
 	case "h":
+		if n, end := p.named(l, "n", i); end > i {
+			return n, end
+		}
 		return p.hour(i, digits)
 	case "n":
+		if n, end := p.named(l, "n", i); end > i {
+			return n, end
+		}
 		if digits > 0 && digits <= 3 && w.Fold[0] != '0' {
 			return n, i + 1
 		}

@@ -159,8 +159,9 @@ func (j *joiner) narrow(n *node) {
 	}
 }
 
-// parts of the day, in the order of their names: from and up to an hour.
-var partHours = [][2]int{{0, 24}, {0, 12}, {12, 18}, {17, 24}, {18, 24}}
+// parts of the day, in the order of their names: from and up to an hour. The last is the
+// Spanish and Portuguese "tarde".
+var partHours = [][2]int{{0, 24}, {0, 12}, {12, 18}, {17, 24}, {18, 24}, {12, 22}}
 
 func inPart(second, part int) bool {
 	h := partHours[part]
