@@ -32,9 +32,14 @@
 //
 // A clock without am or pm is of either half of the day if it is written with one
 // digit, or as an hour alone ("at 3", "3:30"), but not "03:30", "10:00" or noon. A
-// month and day without a year is this year's or the next to come. A clock with
-// a zone's name is not read; an ISO 8601 instant with an offset is, as what the
-// clocks of the user's zone show then.
+// month and day without a year is this year's or the next to come. A clock that
+// a zone stands behind, by its name, its offset or whose time it is, is not read; an
+// ISO 8601 instant with an offset is, as what the clocks of the user's zone show then.
+//
+// What a day or a clock goes on with is never left out: where the grammar knows that
+// more is said ("Friday of next month", "an hour before", "31 April") and not what, none
+// of it is read. Nor is what stands right behind a denial ("not on Friday", "instead of
+// 3pm"); a bound is none ("not before Friday").
 package calendar
 
 import (
@@ -58,6 +63,7 @@ const (
 	Span                     // a stretch of days, each of which is a candidate
 	Duration                 // how long: P0M2DT0S, two days
 	part                     // of a day
+	denied                   // a day that is not meant
 )
 
 // MaxCandidates is how many values a reading, and an argument, may have.

@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"cmp"
 	"embed"
 	"slices"
 	"strconv"
@@ -237,15 +238,87 @@ func (p *parser) says(r *rule, group string, i, least int, begin found) *node {
 		return nil
 	}
 	f, ok := p.match(r, begin)
-	if !ok || f.end <= least || group == "" && !p.words[f.end-1].Closes {
+	if !ok || f.end <= least {
+		return nil
+	}
+	end := f.end
+	if group == "" && timed[r.group] && (r.group != "instant" || p.inLine(end).Gap == numeral.Space) {
+		end = p.pastZone(end)
+	}
+	if group == "" && !p.words[end-1].Closes {
 		return nil
 	}
 	n := p.mean(r, append(f.values, r.given...), f.nodes)
-	if n != nil {
-		n.from, n.to = i, f.end
+	if n == nil {
+		return nil
 	}
+	if end > f.end && (n.kind == Clock || n.kind == Instant) {
+		n = &node{} // of the clocks of others
+	}
+	n.from, n.to = i, end
 	return n
 }
+
+// timed are the groups whose rules may say the time of a day.
+var timed = map[string]bool{"clock": true, "range": true, "instant": true}
+
+// pastZone returns the end of what stands at a word and says the zone of a time before it, or that
+// word: "UTC+2", "+0200", "(CET)", "Europe/Berlin", "New York time".
+func (p *parser) pastZone(i int) int {
+	first, next := p.inLine(i), p.inLine(i+1)
+	end := i
+	switch digits := next.Class == numeral.Digits; {
+	case first.Fold == "(" || first.Fold == "[":
+		if end = p.pastZone(i + 1); end > i+1 && end < len(p.words) {
+			return end + 1
+		}
+		return i
+	case first.Fold == "+" && digits, first.Fold == "-" && digits && first.Gap == numeral.Space && len(next.Fold) == 4:
+		end = i + 2
+	case next.Fold == "/" && regions[first.Fold]:
+		end = i + 3
+	}
+	for _, l := range rules().languages {
+		if _, to := p.named(l, "zone", i); to > end && first.Gap != numeral.Line {
+			end = to
+		}
+	}
+	if end == i {
+		return p.placed(i)
+	}
+	for end < len(p.words) && p.words[end].Gap == numeral.Glued && !p.words[end-1].Closes {
+		end++ // "UTC+02:00"
+	}
+	return min(end, len(p.words))
+}
+
+// placed is pastZone, of up to three words that say whose time it is: not his own.
+func (p *parser) placed(i int) int {
+	for k := i; k < i+4; k++ {
+		w := p.inLine(k)
+		switch {
+		case w.Fold == "" || w.Class != numeral.Letters || k > i && w.Gap != numeral.Space, k == i && (ownTime[w.Fold] || linking()["link"][w.Fold] || linking()["list"][w.Fold]):
+			return i
+		case w.Fold == "ortszeit", k > i && (w.Fold == "time" || w.Fold == "zeit"):
+			return k + 1
+		}
+	}
+	return i
+}
+
+// inLine is a word that stands in the line of the one before it, or none.
+func (p *parser) inLine(i int) numeral.Word {
+	if i >= len(p.words) || p.words[i].Gap == numeral.Line {
+		return numeral.Word{}
+	}
+	return p.words[i]
+}
+
+var (
+	regions = map[string]bool{"africa": true, "america": true, "antarctica": true, "arctic": true, "asia": true, "atlantic": true, "australia": true, "etc": true, "europe": true, "indian": true, "pacific": true, "us": true}
+	// ownTime are words that begin no name of a zone, or say that the time is his own.
+	ownTime = map[string]bool{"my": true, "our": true, "meiner": true, "unserer": true, "next": true, "last": true, "every": true, "each": true, "sharp": true, "it": true, "is": true}
+)
 
 // cardinal reads a number in words, once.
 func (p *parser) cardinal(i int) (n, end int) {
@@ -289,7 +362,7 @@ func (p *parser) element(e element, l *language, f found) (found, bool) {
 		f.end++
 	case "end":
 		return f, p.ends(l, f.end)
-	case "clock", "when", "date", "dated":
+	case "clock", "when", "date", "dated", "span":
 		n := p.longest(e.value, f.end)
 		if n == nil {
 			return f, false
@@ -300,7 +373,7 @@ func (p *parser) element(e element, l *language, f found) (found, bool) {
 		if end == f.end {
 			return f, false
 		}
-		f.values, f.end = append(f.values[:len(f.values):len(f.values)], value{e.value, n}), end
+		f.values, f.end = append(f.values[:len(f.values):len(f.values)], value{cmp.Or(readAs[e.value], e.value), n}), end
 	}
 	return f, true
 }
@@ -365,6 +438,12 @@ func (p *parser) hour(i, digits int) (n, end int) {
 	return n, end
 }
 
+// sums are what makes a number behind a day no year: "pay on May 5 2000 EUR".
+var sums = map[string]bool{"€": true, "$": true, "£": true, "¥": true, "%": true, "eur": true, "euro": true, "euros": true, "usd": true, "dollar": true, "dollars": true, "gbp": true, "pounds": true, "chf": true, "franken": true, "percent": true, "prozent": true}
+
+// readAs names the values that mean what another one does.
+var readAs = map[string]string{"yy": "year", "an": "n"}
+
 // value reads one of the values of a pattern; end is i where none stands.
 func (p *parser) value(l *language, kind string, i int) (n, end int) {
 	w := p.words[i]
@@ -382,7 +461,17 @@ func (p *parser) value(l *language, kind string, i int) (n, end int) {
 	}
 	switch kind {
 	case "year":
-		return within(digits == 4, 1900, 2199)
+		return within(digits == 4 && !sums[p.inLine(i+1).Fold], 1900, 2199)
+	case "yy":
+		n += 2000
+		return within(digits == 2, 2000, 2099)
+	case "other": // a year that nobody means
+		return within(digits == 4 && (n < 1900 || n > 2199), 0, 9999)
+	case "hm":
+		return within(digits == 4 && n%100 < 60, 0, 2400)
+	case "an":
+		n = 1
+		return within(w.Fold == "a" || w.Fold == "an", 1, 1)
 	case "m", "s", "om":
 		return within(digits == 2, 0, 59)
 	case "oh":
@@ -416,12 +505,22 @@ func (p *parser) value(l *language, kind string, i int) (n, end int) {
 		}
 		return 0, i
 	case "day":
-		for _, kind := range []string{"nth", "d", "ordinal"} {
-			if n, end = p.value(l, kind, i); end > i {
-				return n, end
-			}
-		}
-		return 0, i
+		return p.day(l, i)
 	}
 	return p.named(l, kind, i)
+}
+
+// day reads the number of a day, in whatever form.
+func (p *parser) day(l *language, i int) (n, end int) {
+	for _, kind := range []string{"nth", "d", "ordinal"} {
+		if n, end = p.value(l, kind, i); end > i {
+			return n, end
+		}
+	}
+	if ten, to := p.cardinal(i); (ten == 20 || ten == 30) && to < len(p.words) && p.words[to].Gap == numeral.Space {
+		if n, end = p.named(l, "ordinal", to); end > to && n < 10 {
+			return ten + n, end // "twenty first"
+		}
+	}
+	return 0, i
 }

@@ -159,12 +159,15 @@ func (j *joiner) narrow(n *node) {
 	}
 }
 
-// parts of the day, in the order of their names: from and up to an hour. The last is the
-// Spanish and Portuguese "tarde".
-var partHours = [][2]int{{0, 24}, {0, 12}, {12, 18}, {17, 24}, {18, 24}, {12, 22}}
+// parts of the day, in the order of their names: from and up to an hour, over midnight too. The
+// last is the Spanish and Portuguese "tarde".
+var partHours = [][2]int{{0, 24}, {0, 12}, {12, 18}, {17, 24}, {18, 24}, {20, 6}, {12, 22}}
 
 func inPart(second, part int) bool {
 	h := partHours[part]
+	if h[0] > h[1] {
+		return second >= h[0]*3600 || second < h[1]*3600
+	}
 	return second >= h[0]*3600 && (second < h[1]*3600 || second == h[1]*3600 && h[1] == 24)
 }
 

@@ -120,19 +120,28 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 	switch r.action {
 	case "void":
 		return &node{}
+	case "denied":
+		return &node{kind: denied}
+	case "shift": // of a time by hours; one by days is said of the day
+		if v.n("unit") < day {
+			return &node{}
+		}
+		return nil
 	case "part":
-		return &node{kind: part, part: v.n("part")}
+		return &node{kind: part, part: v.n("part", "daily")}
 	case "clock":
 		return p.clock(v, sign)
 	case "midnight":
 		return midnight()
 	case "date":
 		y, ok := v.get("year", 0)
-		days := p.monthDay(y, v.n("month", "mo"), v.n("day", "d", "dd"))
-		return dated(days, !ok)
+		if ahead, is := v.get("ahead", 0); is {
+			y, ok = date(today).Year()+ahead, true
+		}
+		return dated(p.monthDay(y, v.n("month", "mo"), v.n("day", "d", "dd")), !ok).orVoid()
 	case "either":
 		days := p.monthDay(v.n("year"), v.n("b"), v.n("a"))
-		return dated(distinct(append(days, p.monthDay(v.n("year"), v.n("a"), v.n("b"))...)), false)
+		return dated(distinct(append(days, p.monthDay(v.n("year"), v.n("a"), v.n("b"))...)), false).orVoid()
 	case "nth":
 		return p.nth(v)
 	case "day":
@@ -140,11 +149,14 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 		n.part = v.n("part")
 		return n
 	case "weekday":
-		n := dated(p.weekday(v.n("weekday"), v.n("which")), false)
-		n.weekly = true
+		n := dated(p.weekday(v), false)
+		n.weekly, n.part = true, v.n("part", "daily")
 		return n
 	case "on":
 		n := *nodes[0]
+		if n.kind == 0 {
+			return &n
+		}
 		n.days = slices.DeleteFunc(slices.Clone(n.days), func(d int) bool { return weekdayOf(d) != v.n("weekday")%7 })
 		if len(n.days) == 0 {
 			return nil
@@ -213,7 +225,10 @@ func (p *parser) nth(v values) *node {
 			days = append(days, n)
 		}
 	}
-	return dated(days, false)
+	if w := v.n("weekday"); w > 0 {
+		days = slices.DeleteFunc(days, func(d int) bool { return weekdayOf(d) != w%7 })
+	}
+	return dated(days, false).orVoid()
 }
 
 // counted is so long before or behind a day.
@@ -238,8 +253,8 @@ func counted(v values, from *node, sign int) *node {
 
 // ahead is so long before or behind now.
 func (p *parser) ahead(v values, sign int) *node {
-	l, ok := length{}.add(v.n("n"), v.n("unit"), v.n("half") > 0)
-	if !ok {
+	l, ok := lengthOf(v)
+	if !ok || l.seconds > 0 && l.days+l.months > 0 || v.n("hours") > 0 && l.seconds == 0 {
 		return &node{}
 	}
 	if l.seconds == 0 {
@@ -275,18 +290,26 @@ func (p *parser) between(v values) *node {
 	return between(end(0), end(1), v.n("inside") > 0)
 }
 
-// duration adds up all units of it.
-func duration(v values) *node {
-	var l length
+// lengthOf adds up all units of a length.
+func lengthOf(v values) (l length, ok bool) {
 	for i := 0; ; i++ {
-		unit, ok := v.get("unit", i)
+		unit, more := v.get("unit", i)
 		n, _ := v.get("n", i)
-		if !ok && l.months+l.days+l.seconds > 0 {
-			return &node{kind: Duration, length: l}
-		} else if l, ok = l.add(n, unit, v.n("half") > 0); !ok || unit == 0 {
-			return nil
+		if !more {
+			return l, i > 0
+		} else if l, ok = l.add(n, unit, v.n("half") > 0); !ok {
+			return l, false
 		}
 	}
+}
+
+// duration is how long something takes.
+func duration(v values) *node {
+	l, ok := lengthOf(v)
+	if !ok || l.months+l.days+l.seconds == 0 {
+		return nil
+	}
+	return &node{kind: Duration, length: l}
 }
 
 // clock is a time of day.
@@ -393,14 +416,18 @@ func (p *parser) of(v values) *node {
 
 // weekday is a day of the week (Monday is 1): the next to come or today; this
 // one, of this week or the next to come; next, that to come after today or the
-// one of next week; 3, of next week; last, the one before today or of last week.
-// A week begins on Monday or on Sunday.
-func (p *parser) weekday(n, which int) []int {
+// one of next week; last, the one before today or of last week; or the one of a week. A week
+// begins on Monday or on Sunday.
+func (p *parser) weekday(v values) []int {
+	n := v.n("weekday", "mornings", "afternoons", "evenings")
 	today := p.now.day
 	monday, sunday := p.week()
 	inWeeks := func(k int) []int { return []int{monday + n - 1 + 7*k, sunday + n%7 + 7*k} }
+	if week, said := v.get("week", 0); said {
+		return distinct(inWeeks(week))
+	}
 	coming := today + (n-weekdayOf(today)+7)%7
-	switch which {
+	switch v.n("which") {
 	case 1:
 		return distinct([]int{monday + n - 1, coming})
 	case 2:
@@ -408,8 +435,6 @@ func (p *parser) weekday(n, which int) []int {
 			coming += 7
 		}
 		return distinct(append(inWeeks(1), coming))
-	case 3:
-		return distinct(inWeeks(1))
 	case -1:
 		return distinct(append(inWeeks(-1), coming-7))
 	}
@@ -495,6 +520,15 @@ func span(from, to int) *node {
 	n := &node{kind: Span}
 	for d := from; d <= to && d-from <= MaxCandidates; d++ {
 		n.days = append(n.days, d)
+	}
+	return n
+}
+
+// orVoid is a day, or where there is none such, words that name nothing: "30 February 2027" is not
+// February either.
+func (n *node) orVoid() *node {
+	if n == nil {
+		return &node{}
 	}
 	return n
 }
