@@ -74,7 +74,7 @@ func (j *judge) saidAmount(l *leaf) bool {
 	}
 	for _, form := range l.rule.Forms {
 		for _, a := range numbers {
-			if a.More && form != money.Sum {
+			if !a.Fits(form) {
 				continue
 			}
 			if i := slices.IndexFunc(numbers, func(b provenance.Number) bool { return follows(form, a, b, want) }); i >= 0 {
@@ -98,7 +98,7 @@ func follows(form money.Form, a, b provenance.Number, want string) bool {
 		operands = append(operands, a.Value)
 	}
 	percent := form == money.Percent || form == money.PercentPlus
-	if a.At == b.At || b.Percent != percent || a.Percent || a.Bare && b.Bare || b.More && form != money.Sum {
+	if a.At == b.At || b.Percent != percent || a.Percent || a.Bare && b.Bare || !b.Fits(form) {
 		return false
 	}
 	_, ok := money.Derive(form, operands, max(a.Places, b.Places), want)

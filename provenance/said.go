@@ -215,7 +215,7 @@ type Number struct {
 	Percent bool
 	Places  int  // of its currency
 	Bare    bool // without a currency: what it is, the word before it or the unit says (R8)
-	More    bool // so many beside those there are
+	money.Sense
 }
 
 // SaidNumbers returns the amounts of the user's latest turn, at most maxNumbers of
@@ -239,7 +239,7 @@ func (t *turn) numbers(words, units []string) (out []Number) {
 			if a.One && !counted {
 				continue
 			}
-			n := Number{Quote{t.Evidence, a.Start, a.End}, v, a.Percent, money.Places(a.Currency), a.Currency == "" && !a.Percent, a.More}
+			n := Number{Quote{t.Evidence, a.Start, a.End}, v, a.Percent, money.Places(a.Currency), a.Currency == "" && !a.Percent, a.Sense}
 			n.Bare = n.Bare && !counted && !t.own.called(a.Start, words)
 			out = append(out, n)
 		}
@@ -249,11 +249,11 @@ func (t *turn) numbers(words, units []string) (out []Number) {
 
 // SaidAmount returns the amount of a value that the user named, in the latest turn
 // that does: with a currency, after one of the words, or before one of the units. Where the
-// argument is the sum, what he wants more of is no such amount.
+// argument is the sum, what he wants more of is no such amount, nor is ever what he computes with.
 func (l *Ledger) SaidAmount(value string, words, units []string, sum bool) (Number, bool) {
 	for i := len(l.turns) - 1; i >= 0; i-- {
 		for _, n := range l.turns[i].numbers(words, units) {
-			if n.Value == value && !n.Percent && !n.Bare && !(sum && n.More) {
+			if n.Value == value && !n.Percent && !n.Bare && !n.Part && !(sum && n.More) {
 				return n, true
 			}
 		}

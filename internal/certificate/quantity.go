@@ -202,7 +202,7 @@ func (s *Session) saidAmount(l *leaf) bool {
 		return false
 	}
 	n, ok := s.amount(l, l.Evidence[0], false)
-	return ok && !n.Percent && !n.bare && slices.Contains(n.Values, want) && !(n.More && l.rule != nil && slices.Contains(l.rule.Forms, money.Sum))
+	return ok && !n.Percent && !n.bare && slices.Contains(n.Values, want) && !n.Part && !(n.More && l.rule != nil && slices.Contains(l.rule.Forms, money.Sum))
 }
 
 // follows reports whether an amount follows by a form of the contract from one that the
@@ -224,7 +224,7 @@ func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
 	if l.Evidence[0].Tool == userTool {
 		a, ok1 := s.amount(l, l.Evidence[0], true)
 		b, ok2 := s.amount(l, l.Evidence[1], true)
-		if !ok1 || !ok2 || a.Start == b.Start || a.Percent || b.Percent != percent || a.bare && b.bare || (a.More || b.More) && form != money.Sum {
+		if !ok1 || !ok2 || a.Start == b.Start || a.Percent || b.Percent != percent || a.bare && b.bare || !a.Fits(form) || !b.Fits(form) {
 			return false
 		}
 		for _, x := range a.Values {
@@ -239,7 +239,7 @@ func (s *Session) follows(c *call, l *leaf, form money.Form) bool {
 	said, ok := s.amount(l, l.Evidence[1], true)
 	for _, p := range s.system(l.Evidence[0]) {
 		x, _, why := provenance.Canonical(provenance.Decimal, p.value)
-		if why != "" || !ok || said.bare || said.More && form != money.Sum || said.Percent != percent || !s.vouches(c, l, p) || !s.ofRecord(c, l, p) {
+		if why != "" || !ok || said.bare || !said.Fits(form) || said.Percent != percent || !s.vouches(c, l, p) || !s.ofRecord(c, l, p) {
 			continue
 		}
 		for _, y := range said.Values {

@@ -19,7 +19,8 @@
 //   - else as the other numbers of the text are written, where one of them
 //     shows what its comma or point is ("12,50", "1.234.567") and none the
 //     opposite;
-//   - else as both, and as neither where the text shows both ways of writing.
+//   - else as both, and as neither where the text shows both ways of writing, or it
+//     stands before a million or a thousand: "$1.250 million" is both people's.
 //
 // None of the text is an attacker's; what is at risk is a model that picks the
 // wrong one of two. Where the words decide, it has no choice; where they do not,
@@ -42,7 +43,19 @@ type Amount struct {
 	Currency   string   // ISO 4217, or "$", "¥", "kr" where several have that name; "" for none
 	Percent    bool
 	One        bool // "one" or "another": a number only before the unit of what is counted
-	More       bool // "another", "2 more": so many beside those there are
+	Sense
+}
+
+// Sense is what the words beside an amount say it is for.
+type Sense struct {
+	More bool // "another", "2 more", "plus 2": so many beside those there are
+	Less bool // "2 fewer", "minus 2": so many less
+	Part bool // "minus 2", "2 plus", "2 fewer": what is computed with, and by itself is not what is asked for
+}
+
+// Fits reports whether an amount may be computed with by a form.
+func (s Sense) Fits(form Form) bool {
+	return !(s.More && form != Sum) && !(s.Less && form != Difference && form != Percent)
 }
 
 // maxDigits bounds the digits of a number; maxAmounts the amounts of a text,
@@ -54,8 +67,8 @@ const (
 
 // currencies are the names of each, folded. Of several that share a name, none
 // is meant by it more than another.
-var currencies = names(`USD=us$ usd; EUR=€ eur euro euros; GBP=£ gbp quid pound pounds; JPY=jpy yen; CHF=chf franken; CAD=c$ ca$ cad; AUD=a$ au$ aud; NZD=nz$ nzd;
-	HKD=hk$ hkd; SGD=s$ sgd; MXN=mxn; BRL=r$ brl; CNY=cny rmb yuan; INR=₹ inr rupees; KRW=₩ krw; SEK=sek; NOK=nok; DKK=dkk; PLN=zł pln złoty;
+var currencies = names(`USD=us$ usd us_dollar us_dollars american_dollars; EUR=€ eur euro euros; GBP=£ gbp quid pound pounds british_pounds; JPY=jpy yen; CHF=chf franken swiss_francs schweizer_franken; CAD=c$ ca$ cad canadian_dollars; AUD=a$ au$ aud australian_dollars; NZD=nz$ nzd;
+	HKD=hk$ hkd; SGD=s$ sgd singapore_dollars; MXN=mxn; BRL=r$ brl; CNY=cny rmb yuan; INR=₹ inr rupees; KRW=₩ krw; SEK=sek; NOK=nok; DKK=dkk; PLN=zł pln złoty;
 	CZK=kč czk; HUF=huf forint; TRY=₺; RUB=₽; UAH=₴ uah; ILS=₪ ils; ZAR=zar; THB=฿ thb; KWD=kwd; BHD=bhd; OMR=omr; JOD=jod; TND=tnd; IQD=iqd; LYD=lyd;
 	$=$ dollar dollars; ¥=¥; kr=kr kronor kroner`)
 
@@ -132,6 +145,7 @@ type numeric struct {
 	mark     string  // of two: what stands between the digits
 	fraction string  // of one: the mark before a fraction, as its digits show
 	loose    bool    // more than three digits stand behind its one mark
+	scaled   bool    // "$1.250 million": which of the two, the currency does not say
 }
 
 // malformed reports whether what looks like a fraction is more likely thousands with a
@@ -156,7 +170,7 @@ func (r *reader) amount(i int) (a amount, next int) {
 		word, k = i+1, true
 	} else if n, ok := scales[w]; ok && r.words[i].Gap == numeral.Space {
 		a.shift(n)
-		word = i + 1
+		word, a.scaled = r.abbreviated(i+1), true
 	}
 	end, ok := r.unit(&a, word)
 	if !ok || k && a.Currency == "" {
@@ -164,6 +178,7 @@ func (r *reader) amount(i int) (a amount, next int) {
 	}
 	if k {
 		a.shift(3)
+		a.scaled = true
 	}
 	if end, ok = r.withCents(&a, start, end); !ok {
 		return amount{}, end
@@ -174,12 +189,40 @@ func (r *reader) amount(i int) (a amount, next int) {
 	if end, ok = r.counted(&a, start, end); !ok {
 		return amount{}, end
 	}
+	r.weigh(&a, start, end)
 	last := r.words[end-1]
 	if !last.Closes {
 		return amount{}, end
 	}
 	a.Start, a.End = r.words[start].Start, last.End
 	return a, end
+}
+
+// abbreviated passes the stop of "Mio." before a currency.
+func (r *reader) abbreviated(i int) int {
+	if c, _ := r.currency(i + 1); c != "" && r.word(i) == "." && r.words[i].Gap == numeral.Glued {
+		return i + 1
+	}
+	return i
+}
+
+// weigh reads what the words beside an amount, which ends at end, make of it: what is added or
+// taken off, or what that is done to.
+func (r *reader) weigh(a *amount, start, end int) {
+	before, behind := "", r.word(end)
+	if start > 0 && r.words[start].Gap == numeral.Space {
+		before = r.words[start-1].Fold
+	}
+	plus, minus := adding[before], subtracting[before]
+	for i := end; i < end+3 && i < len(r.words) && r.words[i].Gap == numeral.Space; i++ {
+		minus = minus || fewer[r.words[i].Fold]
+		if a.Currency != "" || a.Percent {
+			break
+		}
+	}
+	minus = minus || a.Percent && rebates[behind]
+	a.Part = plus || minus || adding[behind] || subtracting[behind]
+	a.More, a.Less = a.More || plus && !a.Percent, minus
 }
 
 // unit reads the currency or percent sign behind a number, which ends at i; it is not ok where a
@@ -223,17 +266,36 @@ func (r *reader) counted(a *amount, start, end int) (next int, ok bool) {
 	return end, true
 }
 
-// withCents adds those that stand behind an amount; it is not ok of what are cents of nothing.
+// withCents adds those that stand behind an amount; it is not ok of what are cents of nothing,
+// nor of "5 euros 50", where nothing says that the 50 are cents.
 func (r *reader) withCents(a *amount, start, end int) (next int, ok bool) {
 	cents, to := r.cents(end)
 	if cents > 0 && a.Currency != "" && Places(a.Currency) == 2 && a.mark == "" && a.values[0].places == 0 {
 		a.values[0] = a.values[0].plus(number(int64(cents), 2), false)
 		return to, true
 	}
-	if _, alone := r.cents(start); to > end || alone > start {
-		return max(to, alone), false
+	_, alone := r.cents(start)
+	if to > end || alone > start || a.Currency != "" && small[r.word(end)] {
+		return max(end, to, alone), false
+	}
+	if c, behind := r.currency(end - 1); c != "" && behind == end {
+		if v, to := r.number(end); r.word(end) != "" && v.values != nil && r.words[end].Gap == numeral.Space && r.twoDigits(v, end) && r.stops(to) {
+			return to, false
+		}
 	}
 	return end, true
+}
+
+// twoDigits reports whether a number that stands at i is of two digits and no more.
+func (r *reader) twoDigits(n numeric, i int) bool {
+	v := n.values[0]
+	return v.places == 0 && v.digits.IsInt64() && v.digits.Int64() < 100 && (v.digits.Int64() > 9 || r.words[i].Fold == "0"+v.digits.String())
+}
+
+// stops reports whether a number that ends at i is of nothing that follows.
+func (r *reader) stops(i int) bool {
+	w := r.word(i)
+	return w == "" || short[w] || r.words[i].Class == numeral.Mark && r.words[i-1].Closes
 }
 
 // cents reads "and 50 cents": n is 0 for none, or for more than a currency's
@@ -247,8 +309,7 @@ func (r *reader) cents(at int) (n, next int) {
 	if v.values == nil || v.mark != "" || v.values[0].places > 0 {
 		return 0, at
 	}
-	switch r.word(i) {
-	case "cent", "cents", "ct", "pence", "p":
+	if small[r.word(i)] {
 		if n := v.values[0].digits; n.IsInt64() && n.Int64() > 0 && n.Int64() < 100 {
 			return int(n.Int64()), i + 1
 		}
@@ -278,8 +339,13 @@ func (r *reader) currency(i int) (code string, next int) {
 		return "", i
 	}
 	w := r.words[i].Fold
-	if c := currencies[w+r.word(i+1)]; c != "" && i+1 < len(r.words) && r.words[i+1].Gap == numeral.Glued {
-		return c, i + 2
+	if next := r.word(i + 1); next != "" {
+		if r.words[i+1].Gap == numeral.Space {
+			next = "_" + next
+		}
+		if c := currencies[w+next]; c != "" {
+			return c, i + 2
+		}
 	}
 	if c := currencies[w]; c != "" {
 		return c, i + 1
@@ -345,12 +411,12 @@ func digits(pieces, marks []string) (n numeric) {
 // resolve says which of its two values an amount has.
 func (r *reader) resolve(a amount) []string {
 	thousand := a.values[0].String()
-	if a.mark == "" || a.Currency != "" && Places(a.Currency) < 3 {
+	if a.mark == "" || a.Currency != "" && Places(a.Currency) < 3 && !a.scaled {
 		return []string{thousand}
 	}
 	fraction := a.values[1].String()
 	switch {
-	case len(r.shown) > 1:
+	case len(r.shown) > 1, len(r.shown) == 0 && a.scaled:
 		return nil
 	case len(r.shown) == 0:
 		return []string{fraction, thousand}

@@ -26,6 +26,12 @@ func said(words string) string {
 		if a.More {
 			s += " more"
 		}
+		if a.Less {
+			s += " less"
+		}
+		if a.Part {
+			s += " part"
+		}
 		out = append(out, fmt.Sprintf("%s [%s]", s, words[a.Start:a.End]))
 	}
 	if len(out) == 0 {

@@ -34,7 +34,16 @@ var (
 	more = set("more additional extra further mehr weitere weiteren weiterer zusätzliche zusätzlichen")
 	// pronouns make a "one" behind them no number.
 	pronouns = set("the this that no any each every which other")
-	of       = set("of von vom der des einer eines")
+	// denying take what is behind them out, and so do "instead of" and "rather than".
+	denying = set("not never except excluding excl besides nicht nie niemals kein keine keinen außer ausser ausgenommen statt anstatt")
+	// adding and subtracting stand between what is computed with; fewer and rebates behind what is taken off.
+	adding      = set("plus + zuzüglich zzgl")
+	subtracting = set("minus negative abzüglich abzgl")
+	fewer       = set("less fewer weniger")
+	rebates     = set("off discount rabatt nachlass")
+	// small are the names of a hundredth.
+	small = set("cent cents ct pence p")
+	of    = set("of von vom der des einer eines")
 	// points are said between the digits of a number.
 	points = set("point komma comma")
 	// magnitudes multiply the number before them, whether or not the grammar knows by how much.
@@ -77,6 +86,8 @@ func (r *reader) partBefore(i int) bool {
 	}
 	before := fold(i - 1)
 	switch {
+	case denying[before], before == "of" && fold(i-2) == "instead", before == "than" && fold(i-2) == "rather":
+		return true
 	case before == "," && i-2 >= line && (magnitudes[fold(i-2)] || r.words[i].Class == numeral.Letters && r.counts(i-2, false)):
 		return true // "one million, five hundred thousand"
 	case points[before], fractions[before], r.counts(i-1, false), joins(before) && i-2 >= line && r.counts(i-2, before == "und"):
