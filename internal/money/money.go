@@ -213,17 +213,38 @@ func (r *reader) weigh(a *amount, start, end int) {
 	if start > 0 && r.words[start].Gap == numeral.Space {
 		before = r.words[start-1].Fold
 	}
-	plus, minus := adding[before], subtracting[before]
-	for i := end; i < end+3 && i < len(r.words) && r.words[i].Gap == numeral.Space; i++ {
-		minus = minus || fewer[r.words[i].Fold]
-		if a.Currency != "" || a.Percent {
-			break
-		}
+	next, _ := r.currency(end + 1)
+	goesOn := next != "" || r.word(end+1) != "" && (r.words[end+1].Class == numeral.Digits || r.counts(end+1, true)) // "$80 less 10%"
+	plus, minus := adding[before], subtracting[before] || fewer[behind] && !goesOn || a.Percent && rebates[behind]
+	for i := end; i < end+3 && i < len(r.words) && r.words[i].Gap == numeral.Space && a.Currency == "" && !a.Percent; i++ {
+		minus = minus || fewer[r.words[i].Fold] // "2 bags fewer"
 	}
-	minus = minus || a.Percent && rebates[behind]
-	a.Part = plus || minus || adding[behind] || subtracting[behind]
+	a.Part = plus || minus || adding[behind] || subtracting[behind] || r.shared(start, a.Currency != "")
 	a.More, a.Less = a.More || plus && !a.Percent, minus
 }
+
+// shared reports whether words before i say of the amount there that a share of it is meant: "10%
+// of $80", "10% discount on the $80", "20 of my 50", "split the $80".
+func (r *reader) shared(i int, money bool) bool {
+	through := false
+	for j := i - 1; j >= 0 && i-j <= longestShare && r.words[j+1].Gap != numeral.Line; j-- {
+		w := r.words[j].Fold
+		switch {
+		case of[w] || w == "on" || w == "auf":
+			through = true
+		case dividing[w], w == "%" || w == "percent" || w == "prozent":
+			return dividing[w] || through
+		case !fillers[w] && !rebates[w] && !charges[w]:
+			return through && !money && (r.words[j].Class == numeral.Digits || r.counts(j, true))
+		default:
+			through = through || w == "off"
+		}
+	}
+	return false
+}
+
+// longestShare bounds the words between an amount and the share of it.
+const longestShare = 6
 
 // unit reads the currency or percent sign behind a number, which ends at i; it is not ok where a
 // currency that is not the one before the number is written on to it.

@@ -38,9 +38,12 @@ var (
 	denying = set("not never except excluding excl besides nicht nie niemals kein keine keinen außer ausser ausgenommen statt anstatt")
 	// adding and subtracting stand between what is computed with; fewer and rebates behind what is taken off.
 	adding      = set("plus + zuzüglich zzgl")
-	subtracting = set("minus negative abzüglich abzgl")
+	subtracting = set("minus negative less weniger abzüglich abzgl")
 	fewer       = set("less fewer weniger")
 	rebates     = set("off discount rabatt nachlass")
+	// charges are said with a share, and dividing is done to an amount.
+	charges  = set("tip tips fee fees commission vat tax interest trinkgeld gebühr mwst steuer zinsen provision")
+	dividing = set("split divide halve teile halbiere verdopple triple")
 	// small are the names of a hundredth.
 	small = set("cent cents ct pence p")
 	of    = set("of von vom der des einer eines")
