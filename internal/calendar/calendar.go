@@ -148,7 +148,7 @@ func Bounds(text string, readings []Reading) bool {
 }
 
 var (
-	bounding = text.Pattern(`(?i)\b(?:un)?till?\b|\b(?:end(?:s|ing|et)?|finish(?:es|ing)?|bis|endet|jusqu|hasta|(?:half-)?hours?|minutes?|mins?|hrs?|stunden?|minuten?|heures?|horas?)\b|\d['’′]|\dh\b|\d\s*[–—]\s*\d`)
+	bounding = text.Pattern(`(?i)\b(?:un)?till?\b|\bthr(?:ough|u)\b|\b(?:end(?:s|ing|et)?|finish(?:es|ing)?|bis|endet|jusqu|hasta|(?:half-)?hours?|minutes?|mins?|hrs?|stunden?|minuten?|heures?|horas?)\b|\d['’′]|\dh\b|\d\s*[–—]\s*\d`)
 	endingAt = text.Pattern(`(?i)\b(?:by|before|to|vor|avant|antes de) *$`)
 )
 

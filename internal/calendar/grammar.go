@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/numeral"
 )
@@ -167,6 +169,7 @@ func folded(s string) (out []string) {
 
 // parser reads one text.
 type parser struct {
+	text      string
 	words     []numeral.Word
 	now       civil
 	zone      *time.Location
@@ -184,7 +187,7 @@ type place struct {
 }
 
 func newParser(words string, at time.Time) *parser {
-	p := &parser{words: numeral.Words(words), now: civilOf(at), zone: at.Location(), memo: map[place]*node{}}
+	p := &parser{text: words, words: numeral.Words(words), now: civilOf(at), zone: at.Location(), memo: map[place]*node{}}
 	p.cardinals = make([]struct{ n, end int }, len(p.words))
 	return p
 }
@@ -292,16 +295,24 @@ func (p *parser) pastZone(i int) int {
 	return min(end, len(p.words))
 }
 
-// placed is pastZone, of up to three words that say whose time it is: not his own.
+// placed is pastZone, of up to three words that say whose time it is: one, names, or what zones
+// are called. "3pm I have time" says nobody's.
 func (p *parser) placed(i int) int {
+	names := true
 	for k := i; k < i+4; k++ {
 		w := p.inLine(k)
+		before := ""
+		if k > i {
+			before = p.words[k-1].Fold
+		}
 		switch {
-		case w.Fold == "" || w.Class != numeral.Letters || k > i && w.Gap != numeral.Space, k == i && (ownTime[w.Fold] || linking()["link"][w.Fold] || linking()["list"][w.Fold]):
+		case w.Fold == "" || w.Class != numeral.Letters || w.Gap != numeral.Space || k == i && (noZone[w.Fold] || linking()["link"][w.Fold] || linking()["list"][w.Fold]):
 			return i
-		case w.Fold == "ortszeit", k > i && (w.Fold == "time" || w.Fold == "zeit"):
+		case w.Fold == "ortszeit", w.Fold == "zeit" && strings.HasSuffix(before, "er"), w.Fold == "time" && (k == i+1 || k > i && names || kinds[before]):
 			return k + 1
 		}
+		first, _ := utf8.DecodeRuneInString(p.text[w.Start:])
+		names = names && unicode.IsUpper(first)
 	}
 	return i
 }
@@ -316,8 +327,11 @@ func (p *parser) inLine(i int) numeral.Word {
 
 var (
 	regions = map[string]bool{"africa": true, "america": true, "antarctica": true, "arctic": true, "asia": true, "atlantic": true, "australia": true, "etc": true, "europe": true, "indian": true, "pacific": true, "us": true}
-	// ownTime are words that begin no name of a zone, or say that the time is his own.
-	ownTime = map[string]bool{"my": true, "our": true, "meiner": true, "unserer": true, "next": true, "last": true, "every": true, "each": true, "sharp": true, "it": true, "is": true}
+	// kinds are what a zone's name ends in before "time".
+	kinds = map[string]bool{"standard": true, "daylight": true, "summer": true, "winter": true}
+	// noZone are words before "time" that say of no other's, or that it is his own.
+	noZone = map[string]bool{"my": true, "our": true, "meiner": true, "unserer": true, "next": true, "last": true, "every": true, "each": true, "one": true, "same": true, "any": true, "some": true,
+		"no": true, "more": true, "full": true, "free": true, "have": true, "is": true, "it": true, "i": true, "we": true}
 )
 
 // cardinal reads a number in words, once.

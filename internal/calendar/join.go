@@ -56,8 +56,11 @@ func (p *parser) readings(nodes []*node) []Reading {
 // part of the day that they are of.
 func (j *joiner) take(nodes []*node) {
 	var parts []*node
+	var without []int
 	for _, n := range nodes {
 		switch n.kind {
+		case denied:
+			without = append(without, n.days...)
 		case part:
 			parts = append(parts, n)
 			j.pass(n)
@@ -75,6 +78,12 @@ func (j *joiner) take(nodes []*node) {
 	}
 	for _, n := range parts {
 		j.narrow(n)
+	}
+	without = distinct(without)
+	for _, n := range j.nodes {
+		if n.kind == Span && len(n.days) <= MaxCandidates {
+			n.days = slices.DeleteFunc(slices.Clone(n.days), func(d int) bool { return slices.Contains(without, d) })
+		}
 	}
 }
 

@@ -121,7 +121,7 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 	case "void":
 		return &node{}
 	case "denied":
-		return &node{kind: denied}
+		return p.denied(v, nodes)
 	case "shift": // of a time by hours; one by days is said of the day
 		if v.n("unit") < day {
 			return &node{}
@@ -212,6 +212,23 @@ func (p *parser) week() (monday, sunday int) {
 
 // thisMonth is where the month of today begins.
 func (p *parser) thisMonth() int { return p.now.day - date(p.now.day).Day() + 1 }
+
+// denied are days that are not meant, also of a stretch that holds them: of "next week, but not on
+// Friday".
+func (p *parser) denied(v values, nodes []*node) *node {
+	n := &node{kind: denied}
+	for _, of := range nodes {
+		n.days = append(n.days, of.days...)
+	}
+	if w := v.n("weekdays"); w > 0 {
+		for d := p.now.day - 7*53; d < p.now.day+7*106; d++ {
+			if weekdayOf(d) == w%7 {
+				n.days = append(n.days, d)
+			}
+		}
+	}
+	return n
+}
 
 // nth is such a day of a month, or of this one and the next.
 func (p *parser) nth(v values) *node {
