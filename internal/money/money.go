@@ -368,7 +368,7 @@ func (r *reader) currency(i int) (code string, next int) {
 			return c, i + 2
 		}
 	}
-	if c := currencies[w]; c != "" {
+	if c := currencies[w]; c != "" && !(weighing[w] && r.word(i+1) == "of") {
 		return c, i + 1
 	}
 	return "", i

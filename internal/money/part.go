@@ -44,6 +44,8 @@ var (
 	// charges are said with a share, and dividing is done to an amount.
 	charges  = set("tip tips fee fees commission vat tax interest trinkgeld gebühr mwst steuer zinsen provision")
 	dividing = set("split divide halve teile halbiere verdopple triple")
+	// weighing are currencies that are weights too: "5 pounds of flour".
+	weighing = set("pound pounds")
 	// small are the names of a hundredth.
 	small = set("cent cents ct pence p")
 	of    = set("of von vom der des einer eines")
