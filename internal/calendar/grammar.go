@@ -255,7 +255,7 @@ func (p *parser) says(r *rule, group string, i, least int, begin found) *node {
 	if n == nil {
 		return nil
 	}
-	if end > f.end && (n.kind == Clock || n.kind == Instant) {
+	if group == "" && (end > f.end || timed[r.group] && p.zoneBefore(i)) && (n.kind == Clock || n.kind == Instant) {
 		n = &node{} // of the clocks of others
 	}
 	n.from, n.to = i, end
@@ -266,25 +266,27 @@ func (p *parser) says(r *rule, group string, i, least int, begin found) *node {
 var timed = map[string]bool{"clock": true, "range": true, "instant": true}
 
 // pastZone returns the end of what stands at a word and says the zone of a time before it, or that
-// word: "UTC+2", "+0200", "(CET)", "Europe/Berlin", "New York time".
+// word: "UTC+2", "+0200", "(CET)", "in EST", "Europe/Berlin", "New York time".
 func (p *parser) pastZone(i int) int {
 	first, next := p.inLine(i), p.inLine(i+1)
 	end := i
 	switch digits := next.Class == numeral.Digits; {
-	case first.Fold == "(" || first.Fold == "[":
+	case first.Fold == "+" && digits, first.Fold == "-" && digits && first.Gap == numeral.Space && len(next.Fold) == 4:
+		end = i + 2
+	case (first.Fold == "(" || first.Fold == "[") && next.Class == numeral.Letters:
 		if end = p.pastZone(i + 1); end > i+1 && end < len(p.words) {
 			return end + 1
 		}
 		return i
-	case first.Fold == "+" && digits, first.Fold == "-" && digits && first.Gap == numeral.Space && len(next.Fold) == 4:
-		end = i + 2
+	case (first.Fold == "," || first.Fold == "-" || first.Fold == "in") && next.Class == numeral.Letters:
+		if end = p.pastZone(i + 1); end > i+1 {
+			return end
+		}
+		return i
 	case next.Fold == "/" && regions[first.Fold]:
 		end = i + 3
-	}
-	for _, l := range rules().languages {
-		if _, to := p.named(l, "zone", i); to > end && first.Gap != numeral.Line {
-			end = to
-		}
+	default:
+		end = p.zoneAt(i)
 	}
 	if end == i {
 		return p.placed(i)
@@ -293,6 +295,34 @@ func (p *parser) pastZone(i int) int {
 		end++ // "UTC+02:00"
 	}
 	return min(end, len(p.words))
+}
+
+// zoneAt is the end of a zone's name at a word, or that word.
+func (p *parser) zoneAt(i int) (end int) {
+	end = i
+	if w := p.inLine(i); w.Fold == "" || verbs[w.Fold] && !p.isUpper(w) {
+		return i
+	}
+	for _, l := range rules().languages {
+		if _, to := p.named(l, "zone", i); to > end {
+			end = to
+		}
+	}
+	return end
+}
+
+func (p *parser) isUpper(w numeral.Word) bool {
+	raw := p.text[w.Start:w.End]
+	return strings.ToUpper(raw) == raw
+}
+
+// zoneBefore reports whether the name of a zone stands right before a word, in capitals: "UTC
+// 15:00", "EST: 3pm".
+func (p *parser) zoneBefore(i int) bool {
+	if p.inLine(i-1).Fold == ":" {
+		i--
+	}
+	return p.inLine(i).Fold != "" && len(p.inLine(i-1).Fold) > 2 && p.isUpper(p.words[i-1]) && p.zoneAt(i-1) == i
 }
 
 // placed is pastZone, of up to three words that say whose time it is: one, names, or what zones
@@ -306,7 +336,7 @@ func (p *parser) placed(i int) int {
 			before = p.words[k-1].Fold
 		}
 		switch {
-		case w.Fold == "" || w.Class != numeral.Letters || w.Gap != numeral.Space || k == i && (noZone[w.Fold] || linking()["link"][w.Fold] || linking()["list"][w.Fold]):
+		case w.Fold == "" || w.Class != numeral.Letters || k > i && w.Gap != numeral.Space || k == i && (noZone[w.Fold] || linking()["link"][w.Fold] || linking()["list"][w.Fold]):
 			return i
 		case w.Fold == "ortszeit", w.Fold == "zeit" && strings.HasSuffix(before, "er"), w.Fold == "time" && (k == i+1 || k > i && names || kinds[before]):
 			return k + 1
@@ -319,7 +349,7 @@ func (p *parser) placed(i int) int {
 
 // inLine is a word that stands in the line of the one before it, or none.
 func (p *parser) inLine(i int) numeral.Word {
-	if i >= len(p.words) || p.words[i].Gap == numeral.Line {
+	if i < 0 || i >= len(p.words) || i > 0 && p.words[i].Gap == numeral.Line {
 		return numeral.Word{}
 	}
 	return p.words[i]
@@ -327,11 +357,13 @@ func (p *parser) inLine(i int) numeral.Word {
 
 var (
 	regions = map[string]bool{"africa": true, "america": true, "antarctica": true, "arctic": true, "asia": true, "atlantic": true, "australia": true, "etc": true, "europe": true, "indian": true, "pacific": true, "us": true}
+	// verbs are zones that are words too, in small letters.
+	verbs = map[string]bool{"ist": true, "et": true, "wet": true}
 	// kinds are what a zone's name ends in before "time".
 	kinds = map[string]bool{"standard": true, "daylight": true, "summer": true, "winter": true}
 	// noZone are words before "time" that say of no other's, or that it is his own.
 	noZone = map[string]bool{"my": true, "our": true, "meiner": true, "unserer": true, "next": true, "last": true, "every": true, "each": true, "one": true, "same": true, "any": true, "some": true,
-		"no": true, "more": true, "full": true, "free": true, "have": true, "is": true, "it": true, "i": true, "we": true}
+		"no": true, "more": true, "full": true, "free": true, "have": true, "that": true, "is": true, "it": true, "i": true, "we": true}
 )
 
 // cardinal reads a number in words, once.

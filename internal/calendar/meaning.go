@@ -120,6 +120,9 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 	switch r.action {
 	case "void":
 		return &node{}
+	case "same": // "why not on Friday?" asks for it, and "if not" is no denial
+		n := *nodes[0]
+		return &n
 	case "denied":
 		return p.denied(v, nodes)
 	case "shift": // of a time by hours; one by days is said of the day
