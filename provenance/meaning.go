@@ -23,11 +23,11 @@ func Means(text string, start, end int) bool {
 // sent". There it ends its clause, or goes on with when it is to be done or with what else
 // is.
 func Outright(text string, start, end int) bool {
-	return Means(text, start, end) && clauseEnds().MatchString(text[end:]) && !numbered().MatchString(text[max(0, start-longestRest):start])
+	return Means(text, start, end) && clauseEnds().MatchString(text[end:]) && !nthBefore().MatchString(text[max(0, start-longestRest):start])
 }
 
-// numbered is a number before a phrase within a line, which makes another one of it: "the 2. largest".
-var numbered = text.Pattern(`(?:[^ \t\n][ \t]+|#)[0-9]+\.?[ \t]+$`)
+// nthBefore is a number before a phrase within a line, which makes another one of it: "the 2. largest".
+var nthBefore = text.Pattern(`(?:[^ \t\n][ \t]+|#)[0-9]+\.?[ \t]+$`)
 
 var clauseEnds = text.Pattern(`(?i)^["'”’)]*(?:,?[ \t]+(?:please|now|immediately|right away|thanks|thank you|for me|bitte|jetzt|sofort|danke))*` +
 	`(?:[ \t]*(?:$|[\n.;!?])|,?[ \t]+(?:and|then|und|dann)(?:$|[^\pL\pN-]))`)

@@ -388,7 +388,7 @@ func TestMany(t *testing.T) {
 func TestTables(t *testing.T) {
 	at := time.Date(2024, 5, 15, 12, 0, 0, 0, time.UTC)
 	samples := map[string]string{"year": "2024", "m": "30", "s": "15", "h": "10", "n": "3", "d": "5", "dd": "05", "mo": "06", "a": "5", "b": "6", "oh": "02", "om": "00", "day": "5", "nth": "5th",
-		"clock": "10:00", "when": "11:00", "date": "2024-05-20", "dated": "2024-05-20", "end": "", "yy": "24", "other": "3000", "hm": "1500", "an": "an", "span": "next week"}
+		"clock": "10:00", "when": "11:00", "date": "2024-05-20", "dated": "2024-05-20", "end": "", "yy": "24", "other": "3000", "hm": "1500", "an": "an", "span": "next week", "range": "2024-05-20 to 2024-05-22"}
 	tried := map[*rule]bool{}
 	try := func(r *rule) {
 		if tried[r] {

@@ -408,7 +408,7 @@ func (p *parser) element(e element, l *language, f found) (found, bool) {
 		f.end++
 	case "end":
 		return f, p.ends(l, f.end)
-	case "clock", "when", "date", "dated", "span":
+	case "clock", "when", "date", "dated", "span", "range":
 		n := p.longest(e.value, f.end)
 		if n == nil {
 			return f, false

@@ -160,6 +160,9 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 		if n.kind == 0 {
 			return &n
 		}
+		if n.weekly { // "this Friday, next Friday"
+			return nil
+		}
 		n.days = slices.DeleteFunc(slices.Clone(n.days), func(d int) bool { return weekdayOf(d) != v.n("weekday")%7 })
 		if len(n.days) == 0 {
 			return nil
@@ -221,7 +224,13 @@ func (p *parser) thisMonth() int { return p.now.day - date(p.now.day).Day() + 1 
 func (p *parser) denied(v values, nodes []*node) *node {
 	n := &node{kind: denied}
 	for _, of := range nodes {
+		if of.kind == Clock {
+			return &node{}
+		}
 		n.days = append(n.days, of.days...)
+		for _, end := range of.ends {
+			n.days = append(n.days, span(slices.Min(of.days), end).days...)
+		}
 	}
 	if w := v.n("weekdays"); w > 0 {
 		for d := p.now.day - 7*53; d < p.now.day+7*106; d++ {
