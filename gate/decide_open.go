@@ -309,6 +309,14 @@ func (j *judge) agrees(l *leaf) (out []provenance.Said) {
 	return out
 }
 
+// agreesOnTargets reports whether an argument is of what the targets of an act say that only
+// sends, and so changes nothing there: who reads it is who reads that (R14), where it was listed for them.
+func (j *judge) agreesOnTargets(l *leaf) bool {
+	return j.d.Effect&^policy.Read == policy.Send && !slices.ContainsFunc(l.rule.Agrees, func(at provenance.Pattern) bool {
+		return !slices.ContainsFunc(j.rules, func(r policy.ArgRule) bool { return r.At.Source == at.Source && r.Role == policy.Target })
+	})
+}
+
 // leafAt is the value at a path into the arguments, nil where there is none.
 func (j *judge) leafAt(path []string) *leaf {
 	for _, l := range j.leaves {

@@ -398,6 +398,7 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 		if l.founded = j.foundedOn(a); a.OneTime {
 			j.oneTime = append(j.oneTime, l)
 		}
+		l.inside = len(q.Agrees) > 0 && j.agreesOnTargets(l) && s.ledger.AskedWith(a.Vouched[0].Evidence, q.Agrees)
 		return ""
 	}
 	if src.Ours {

@@ -210,6 +210,13 @@ func (l *Ledger) agrees(q *Query, i uint32) bool {
 	return true
 }
 
+// AskedWith reports whether what a result was asked for with says all of that.
+func (l *Ledger) AskedWith(evidence uint32, said []Said) bool {
+	return !slices.ContainsFunc(said, func(s Said) bool {
+		return !s.Value.Exists() || !slices.Contains(l.asked[evidence], l.Standing(s.Name, s.Value))
+	})
+}
+
 // called reports whether a fact stands directly in a record, under a name.
 func (s *store) called(f *fact, name string, rec uint32) bool {
 	outer, _, inner, hasInner := s.pointer(f)

@@ -27,7 +27,7 @@ import (
 
 const worldPolicy = `
 pins: optional
-collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true }, ticket: { closed: true } }
+collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true }, ticket: { closed: true }, slip: {} }
 tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
@@ -88,8 +88,9 @@ tools:
   f/names: { effect: read, outputs: [ { in: text, extract: lines, pattern: '^(.+)$', join: /in, label: system, type: path, collection: file, authoritative: true } ] }
   f/new: { effect: write, args: { /file: { role: target, type: path, collection: file, from: [user, output, derived: fresh], extensions: [.md, ''] } } }
   f/edit: { effect: write, args: { /file: { role: target, type: path, collection: file, from: [output, derived: path_join] } } }
-  g/tickets: { effect: read, outputs: [ { at: /tickets/*/id, label: system, collection: ticket }, { at: /tickets/*/desk, label: system }, { at: /tickets/*/said/desk, label: external } ] }
+  g/tickets: { effect: read, outputs: [ { at: /tickets/*/id, label: system, collection: ticket, authoritative: true }, { at: /tickets/*/slip, label: system, collection: slip, authoritative: true }, { at: /tickets/*/desk, label: system }, { at: /tickets/*/said/desk, label: external } ] }
   g/close: { effect: write, args: { /desk: { role: selector, from: [const: ["d-one", "d-two", ""]] }, /ticket: { role: target, collection: ticket, agrees: [/desk] } } }
+  g/answer: { effect: send, args: { /desk: { role: target, from: [const: ["d-one", "d-two", ""]] }, /slip: { role: selector, collection: slip, agrees: [/desk] }, /text: { role: content, content: open } } }
   c/list: { effect: read, outputs: [ { at: /whom/*, label: external } ] }
   c/call: { effect: write, args: { /whom: { role: target, from: [user] } } }
 grown:
@@ -114,7 +115,7 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"},
 }
 
 var worldFields = map[string][]string{
@@ -301,6 +302,9 @@ func TestReferenceModel(t *testing.T) {
 			properties["mail"] = map[string]any{"default": ""}
 			required = append(required, "kind")
 		}
+		if name == "answer" {
+			required = append(required, "desk")
+		}
 		def := map[string]any{"name": name, "inputSchema": map[string]any{"type": "object", "properties": properties, "required": required}}
 		if name != "doc" && name != "names" { // they answer in a text
 			def["outputSchema"] = map[string]any{"type": "object"}
@@ -326,7 +330,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "f/new", "in small letters", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "f/new", "in small letters", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -545,6 +549,8 @@ func (w *world) desks(rules map[string]int) {
 			w.call(rules, "g/tickets", append(desk(), w.fields(`"q":"d-one"`)...))
 		case 2:
 			w.say("ticket " + strings.Trim(w.pick(worldTickets), `"`))
+		case 3:
+			w.call(rules, "g/answer", append(desk(), `"slip":`+w.pick(worldTickets), `"text":"hello"`))
 		default:
 			w.call(rules, "g/close", append(desk(), `"ticket":`+w.pick(worldTickets)))
 		}
@@ -630,7 +636,7 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		if d.Allowed() {
 			w.allowed++
 			for _, t := range rec.Traces {
-				if rules[t.Rule]++; (tool == "b/pair" || tool == "g/close" || tool == "n/append" || tool == "n/post" || tool == "b/shift") && t.Rule == "output" {
+				if rules[t.Rule]++; (tool == "b/pair" || tool == "g/close" || tool == "g/answer" || tool == "n/append" || tool == "n/post" || tool == "b/shift") && t.Rule == "output" {
 					rules[tool]++
 				} else if tool == "n/graft" && t.Rule == "invented" {
 					rules[tool]++
@@ -681,7 +687,7 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 			case "rooms":
 				es = append(es, fmt.Sprintf(`{"id":%s,"name":%s,"title":%s}`, v, w.pick(worldNames), w.pick(worldNames)))
 			case "tickets":
-				es = append(es, fmt.Sprintf(`{"id":%s%s}`, v, w.pick([]string{"", "", `,"desk":` + w.pick(worldDesks), `,"said":{"desk":"d-one"}`, `,"desk":["d-one","d-two"]`})))
+				es = append(es, fmt.Sprintf(`{"id":%s,"slip":%s%s}`, v, w.pick(worldTickets), w.pick([]string{"", "", `,"desk":` + w.pick(worldDesks), `,"said":{"desk":"d-one"}`, `,"desk":["d-one","d-two"]`})))
 			case "brands":
 				parts := []string{w.pick(worldParts), w.pick(worldParts), w.pick(worldParts)}
 				w.shown["part"] = append(w.shown["part"], parts...)

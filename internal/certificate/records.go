@@ -440,22 +440,7 @@ func (s *Session) agrees(c *call, l *leaf, p *place) bool {
 		return true
 	}
 	return !slices.ContainsFunc(l.rule.Agrees, func(at provenance.Pattern) bool {
-		path := slices.Clone(at.Tokens)
-		for i, n := 0, 0; i < len(path); i++ {
-			if path[i] == "*" {
-				for n < len(l.path) && (n >= len(l.rule.At.Tokens) || l.rule.At.Tokens[n] != "*") {
-					n++
-				}
-				path[i] = l.path[n]
-				n++
-			}
-		}
-		name, here := path[len(path)-1], strictjson.Value{}
-		for _, o := range c.leaves {
-			if !o.key && !o.answer && slices.Equal(o.path, path) {
-				here = o.value
-			}
-		}
+		name, here := c.beside(l, at)
 		all := s.askedWith[p.evidence].called(name)
 		if n, ok := p.record(); ok {
 			for _, k := range s.places[p.evidence] {
@@ -464,9 +449,45 @@ func (s *Session) agrees(c *call, l *leaf, p *place) bool {
 				}
 			}
 		}
-		return len(all) > 0 && !slices.ContainsFunc(all, func(v strictjson.Value) bool {
-			return here.Exists() && provenance.Equal(provenance.Untyped, v, here)
-		})
+		return len(all) > 0 && !saysSame(all, here)
+	})
+}
+
+// beside is what a call has at a pattern of another argument, for the list that a leaf is in, and
+// the name that it has there.
+func (c *call) beside(l *leaf, at provenance.Pattern) (name string, here strictjson.Value) {
+	path := slices.Clone(at.Tokens)
+	for i, n := 0, 0; i < len(path); i++ {
+		if path[i] == "*" {
+			for n < len(l.path) && (n >= len(l.rule.At.Tokens) || l.rule.At.Tokens[n] != "*") {
+				n++
+			}
+			path[i] = l.path[n]
+			n++
+		}
+	}
+	for _, o := range c.leaves {
+		if !o.key && !o.answer && slices.Equal(o.path, path) {
+			here = o.value
+		}
+	}
+	return path[len(path)-1], here
+}
+
+// saysSame reports whether one of some values is that which a call has.
+func saysSame(all []strictjson.Value, here strictjson.Value) bool {
+	return slices.ContainsFunc(all, func(v strictjson.Value) bool {
+		return here.Exists() && provenance.Equal(provenance.Untyped, v, here)
+	})
+}
+
+// listedThere reports whether a value is of what the targets of a call say that only sends, and
+// was listed for them: who reads it is who reads that.
+func (s *Session) listedThere(c *call, l *leaf) bool {
+	return c.effect&^policy.Read == policy.Send && l.Rule == "output" && l.rule != nil && !c.strict && len(l.rule.Agrees) > 0 && len(l.Evidence) > 0 && !slices.ContainsFunc(l.rule.Agrees, func(at provenance.Pattern) bool {
+		name, here := c.beside(l, at)
+		return !saysSame(s.askedWith[l.Evidence[0].Evidence].called(name), here) ||
+			!slices.ContainsFunc(c.rules, func(r policy.ArgRule) bool { return r.At.Source == at.Source && r.Role == policy.Target })
 	})
 }
 

@@ -69,8 +69,8 @@ func (s *Session) composed(c *call, l *leaf) string {
 	}
 	operators, named := true, false
 	for _, r := range c.leaves {
-		if !r.names() || r.answer || empty(r.value) || r.coined() || s.madeThere(c, r) {
-			continue // who reads the last two is who reads what they are in
+		if !r.names() || r.answer || empty(r.value) || r.coined() || s.madeThere(c, r) || s.listedThere(c, r) {
+			continue // who reads the last three is who reads what they are in
 		}
 		named = true
 		if s.unread(c, r) {
