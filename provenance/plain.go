@@ -287,18 +287,18 @@ var (
 	domainEnds = wordSet(`ai app br cc cl in java md mk ml mm mov pl pm pro ps pub py rs sh so sv tf zip`)
 )
 
-// BareHost returns the host of a link to the page that a host shows first: https, and nothing
+// hostAlone returns the host of a link to the page that a host shows first: https, and nothing
 // behind the host. Who types the host names it (R15), but for what may be the name of a file.
-func BareHost(v strictjson.Value) (host strictjson.Value, ok bool) {
+func hostAlone(v strictjson.Value) (host strictjson.Value, ok bool) {
 	rest, last, ok := bareHost(v)
 	return strictjson.StringOf(rest), ok && (!domainEnds[last] || strings.HasPrefix(strings.ToLower(rest), "www."))
 }
 
 // Schemeless returns what people type for a link, and the type that it is read by: its host,
-// where nothing is behind that, or all behind https, of a host that BareHost takes; and all behind
+// where nothing is behind that, or all behind https, of a host that hostAlone takes; and all behind
 // http of one that is this very machine, with its port.
 func Schemeless(v strictjson.Value) (typed strictjson.Value, t Type, ok bool) {
-	if host, ok := BareHost(v); ok {
+	if host, ok := hostAlone(v); ok {
 		return host, Host, true
 	}
 	link, _ := v.Text()
@@ -307,7 +307,7 @@ func Schemeless(v strictjson.Value) (typed strictjson.Value, t Type, ok bool) {
 	}
 	rest, ok := strings.CutPrefix(link, "https://")
 	if i := strings.IndexAny(rest, "/?#"); ok && i > 0 {
-		_, ok = BareHost(strictjson.StringOf("https://" + rest[:i]))
+		_, ok = hostAlone(strictjson.StringOf("https://" + rest[:i]))
 		return strictjson.StringOf(rest), Untyped, ok
 	}
 	return v, Untyped, false
