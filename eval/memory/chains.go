@@ -56,26 +56,6 @@ func (c *chain) asked() string {
 	return "what is the " + c.predicate + " of " + c.subject
 }
 
-var (
-	houseTools = []string{"crm/get_contact", "erp/read_record", "calendar/list", "hr/lookup", "tickets/view"}
-
-	userForms = []string{
-		"Just so you know, the {a} of {s} is {v} now.", "Please note: {v} is the new {a} of {s}.", "From today on {s} has {v} as {a}.",
-		"I spoke to {s} this morning, the {a} has changed to {v} for good.", "Can you keep in mind that {v} is what {s} uses as {a}?",
-		"For {s} put down {v} under {a}, thanks.",
-	}
-	selfForms   = []string{"My {a} is {v} now.", "By the way, {v} is my new {a}.", "I have {v} as {a} from today on.", "Please remember that my {a} is {v}."}
-	apartForms  = []string{"I spoke to {s} this morning. The {a} is {v} from now on.", "There is news from {s}. {v} is the {a}."}
-	recordForms = []string{
-		`{"subject":"{s}","{p}":"{v}"}`, `{"id":"r-{n}","name":"{s}","fields":{"{p}":"{v}"},"updated":true}`,
-		`{"count":2,"items":[{"name":"{o}","{p}":"{w}"},{"name":"{s}","{p}":"{v}"}]}`, `{"name":"{s}","since":{n},"{p}":"{v}","notes":[]}`,
-	}
-	textForms = []string{"{s} / {a} = {v}", "Record of {s}. The {a} of {s}: {v}. No other change.", "1 row: {s} | {a} | {v} |", "Field {a} of {s} was set to {v}."}
-	// What else stands in a turn.
-	beforeIt = []string{"", "", "Thanks for yesterday. ", "I am in a hurry. ", "Good morning! "}
-	afterIt  = []string{"", "", " I have to run now.", " More on Friday.", " What is next on my list?"}
-)
-
 // newChain draws a chain of a number of values, 0 for one that is drawn. With
 // other spellings, every fifth correction writes subject, attribute or value
 // otherwise than before, and half of the time the agent files it in those words.
@@ -92,12 +72,12 @@ func newChain(seed uint64, i, length int, spelled bool) *chain {
 	case k == 1:
 		c.subject = companyName(d)
 	default:
-		c.subject = "Project " + pick(d, projects)
+		c.subject = "Project " + pick(d, data.Projects)
 	}
 	for drawn := length == 0; drawn && (length < 2 || length < 10 && d.in(percentLonger)); {
 		length++
 	}
-	tool, at := pick(d, houseTools), beginning.Add(time.Duration(d.n(60*24))*time.Hour)
+	tool, at := pick(d, data.HouseTools), beginning.Add(time.Duration(d.n(60*24))*time.Hour)
 	for k := range length {
 		u := update{gap: -1}
 		if k > 0 {
@@ -137,30 +117,30 @@ func newChain(seed uint64, i, length int, spelled bool) *chain {
 		say := func(source string, level int, forms []string, after time.Duration) {
 			form := pick(d, forms)
 			if level == LevelUser {
-				form = pick(d, beforeIt) + form + pick(d, afterIt)
+				form = pick(d, data.BeforeIt) + form + pick(d, data.AfterIt)
 			}
 			u.said = append(u.said, Evidence{Source: source, Level: level, At: at.Add(after), Text: strings.NewReplacer("{s}", s, "{a}", a,
 				"{p}", strings.ReplaceAll(a, " ", "_"), "{v}", v, "{o}", personName(d), "{w}", q.value(d), "{n}", strconv.Itoa(1000+d.n(900))).Replace(form)})
 		}
 		switch channels[c.channel] {
 		case "user":
-			say("user", LevelUser, userForms, 0)
+			say("user", LevelUser, data.UserForms, 0)
 		case "self":
-			say("user", LevelUser, selfForms, 0)
+			say("user", LevelUser, data.SelfForms, 0)
 		case "apart":
-			say("user", LevelUser, apartForms, 0)
+			say("user", LevelUser, data.ApartForms, 0)
 		case "record":
-			say(tool, LevelTool, recordForms, 0)
+			say(tool, LevelTool, data.RecordForms, 0)
 		case "text":
-			say(tool, LevelTool, textForms, 0)
+			say(tool, LevelTool, data.TextForms, 0)
 		default:
 			if d.in(percentUser) {
-				say("user", LevelUser, userForms, 0)
+				say("user", LevelUser, data.UserForms, 0)
 			} else {
-				say(tool, LevelTool, recordForms, 0)
+				say(tool, LevelTool, data.RecordForms, 0)
 			}
 			if d.in(50) {
-				say(pick(d, houseTools), LevelTool, textForms, 5*time.Minute)
+				say(pick(d, data.HouseTools), LevelTool, data.TextForms, 5*time.Minute)
 			}
 		}
 		c.updates = append(c.updates, u)

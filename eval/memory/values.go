@@ -24,27 +24,14 @@ var questions = []question{
 	{"payout account", account}, {"support address", mailAddress},
 }
 
-var (
-	firstNames = strings.Fields("Marta Jonas Aiko Peter Lucia Omar Ingrid Tomas Nadia Felix Greta Samir Helena Viktor Yasmin Oscar Priya Daniel Elif Ruben Clara Anton Maren Luca Sofia Emil Noor Hugo Irene Stefan Tamar Niko Alma Bruno Carla Dario Edith Farid Gloria Henrik")
-	lastNames  = strings.Fields("Lindqvist Okafor Brandt Moreau Tanaka Petrov Alvarez Nilsen Haddad Kowalski Varga Fischer Costa Demir Larsen Novak Silva Horvat Jansen Rossi Weber Dubois Eriksen Farouk Gruber Ibsen Keller Lopes Meyer Nagy Olsen Pereira Quist Richter Sato Toth Ulrich Vogel Wolff Zeman Müller Nuñez Sørensen Björk")
-	firmNames  = strings.Fields("Northwind Halden Brightwater Ostrava Calder Meridian Silverline Tarnby Ravensholm Juniper Kestrel Lowfield Marlow Oakhurst Penrose Quillon Redwick Stonegate Thornbury Underhill Vexley Westmark Yarrow Zephyr")
-	firmTrades = strings.Fields("Freight Foods Energy Textiles Instruments Paper Robotics Insurance Timber Analytics Marine Packaging")
-	firmForms  = strings.Fields("Ltd GmbH Inc AB")
-	toolNames  = strings.Fields("Trellis Anvil Pylon Cinder Ferrite Mosaic Lathe Quarry Spindle Tundra Beacon Hopper")
-	projects   = strings.Fields("Aurora Basalt Cobalt Delta Ember Falcon Garnet Harbor Indigo Jasper Krypton Lumen Magnet Nimbus Onyx Polaris Quartz Rubicon Saffron Topaz")
-	cities     = strings.Fields("Bergen Tromsø Porto Graz Ghent Turku Malmö Brno Seville Utrecht Leeds Varna Trieste Aarhus Lyon Basel Coruña Évora Győr")
-	streets    = strings.Fields("Garden Mill Station Harbour Chapel Orchard Castle Bridge Meadow Kiln")
-	ways       = strings.Fields("Street Road Avenue")
-)
-
-func personName(d *draw) string { return pick(d, firstNames) + " " + pick(d, lastNames) }
+func personName(d *draw) string { return pick(d, data.FirstNames) + " " + pick(d, data.LastNames) }
 
 func companyName(d *draw) string {
-	return pick(d, firmNames) + " " + pick(d, firmTrades) + " " + pick(d, firmForms)
+	return pick(d, data.FirmNames) + " " + pick(d, data.FirmTrades) + " " + pick(d, data.FirmForms)
 }
 
 func toolRelease(d *draw) string {
-	return pick(d, toolNames) + " " + strconv.Itoa(1+d.n(9)) + "." + strconv.Itoa(d.n(20))
+	return pick(d, data.ToolNames) + " " + strconv.Itoa(1+d.n(9)) + "." + strconv.Itoa(d.n(20))
 }
 
 func amount(d *draw) string {
@@ -58,10 +45,10 @@ func clock(d *draw) string { return fmt.Sprintf("%02d:%02d", 7+d.n(12), 5*d.n(12
 
 func room(d *draw) string { return "Room " + strconv.Itoa(100+d.n(600)) }
 
-func city(d *draw) string { return pick(d, cities) }
+func city(d *draw) string { return pick(d, data.Cities) }
 
 func street(d *draw) string {
-	return strconv.Itoa(1+d.n(180)) + " " + pick(d, streets) + " " + pick(d, ways)
+	return strconv.Itoa(1+d.n(180)) + " " + pick(d, data.Streets) + " " + pick(d, data.Ways)
 }
 
 // account is in no country: no such account exists.
@@ -74,7 +61,7 @@ func account(d *draw) string {
 }
 
 func mailAddress(d *draw) string {
-	return strings.ToLower(pick(d, toolNames) + "@" + pick(d, firmNames) + ".example")
+	return strings.ToLower(pick(d, data.ToolNames) + "@" + pick(d, data.FirmNames) + ".example")
 }
 
 // The ways people write what others write otherwise. Each returns its argument
