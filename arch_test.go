@@ -302,7 +302,7 @@ func TestSecondOpinion(t *testing.T) {
 var products = []string{"cmd/writ", "guard"}
 
 // apart are evaluation and test support. Nothing of them is in a product.
-var apart = []string{"eval/...", "cmd/writ-eval", "internal/storetest/...", "internal/hostile/...", "internal/otlp/standin", "internal/conformance", "internal/notices", "internal/release"}
+var apart = []string{"eval/...", "cmd/writ-eval", "internal/storetest/...", "internal/hostile/...", "internal/otlp/standin", "internal/conformance", "internal/definitions", "internal/notices", "internal/release"}
 
 // inTests are libraries that tests alone use.
 var inTests = []string{"github.com/anishathalye/porcupine/...", "go.uber.org/goleak/...", "pgregory.net/rapid/..."}
@@ -557,7 +557,7 @@ func TestOneDoor(t *testing.T) {
 		for importPath, p := range pkgs {
 			rel, _ := relative(importPath)
 			if rel == "internal/storetest" {
-				continue // a suite of tests
+				continue // what tests of stores need
 			}
 			for where, n := range p.uses(isDoor) {
 				seen[rel+"."+where] += n

@@ -1,5 +1,6 @@
-// Package storetest is the one suite every store passes. Whoever writes a
-// store runs it and adds nothing to it but what only that store can do.
+// Package storetest is the one suite every store passes, in its tests, and what the tests
+// of a store need besides. Whoever writes a store adds it to TestStore, and has tests of his
+// own only of what that store alone can do.
 package storetest
 
 import (
@@ -21,10 +22,6 @@ type Store interface {
 	audit.Store
 	audit.Sessions
 }
-
-// Opener opens the store that lives in dir, with the key of Signer and a
-// checkpoint at least every Every records.
-type Opener func(tb testing.TB, dir string) Store
 
 // Every is how often a store under test signs at least, if it signs by itself.
 const Every = 16
@@ -167,43 +164,3 @@ func Collect[T any](tb testing.TB, seq iter.Seq2[T, error]) (out []T) {
 	}
 	return out
 }
-
-// Run runs the suite. persistent says that a store opened in the directory of
-// one that was closed has all that one had.
-func Run(t *testing.T, open Opener, persistent bool) {
-	for _, c := range []struct {
-		name string
-		test func(*testing.T, Store)
-	}{
-		{"append and read", testAppend},
-		{"what does not belong there", testRefused},
-		{"a batch is all or nothing", testBatch},
-		{"L04 one chain from 64 goroutines, one head, one winner", testConcurrent},
-		{"unsynced appends stand in the same order", testUnsynced},
-		{"unsynced appends are signed too", testUnsyncedSigned},
-		{"erase", testErase},
-		{"blobs", testBlobs},
-		{"checkpoints and proofs", testCheckpoints},
-		{"a snapshot does not move", testSnapshot},
-		{"M07 names are bytes", testNames},
-		{"session register", testSessions},
-		{"closed", testClosed},
-		{"handed out bytes are copies", testCopies},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := open(t, t.TempDir())
-			c.test(t, s)
-			if err := s.Close(); err != nil {
-				t.Errorf("close: %v", err)
-			}
-			if err := s.Close(); err != nil {
-				t.Errorf("second close: %v", err)
-			}
-		})
-	}
-	if persistent {
-		t.Run("L02 opening again keeps everything", func(t *testing.T) { testReopen(t, open) })
-	}
-}
-
-var ctx = context.Background()

@@ -15,13 +15,8 @@ import (
 	"github.com/writ-project/writ/internal/storetest"
 )
 
-// open opens a store as the suite wants it. t.TempDir is what the umask makes
-// it, so it is taken from others first.
-func open(tb testing.TB, dir string) storetest.Store {
-	tb.Helper()
-	return openWith(tb, dir, storetest.Every)
-}
-
+// openWith opens a store. t.TempDir is what the umask makes it, so it is taken from
+// others first.
 func openWith(tb testing.TB, dir string, every int64) *Store {
 	tb.Helper()
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -56,8 +51,6 @@ func size(short, long int) int {
 	}
 	return short
 }
-
-func TestStore(t *testing.T) { storetest.Run(t, open, true) }
 
 // faulty is a journal's file that has room for so many bytes, and whose sync fails
 // where it is told to.

@@ -283,7 +283,7 @@ func testCopies(t *testing.T, s Store) {
 	Verify(t, s)
 }
 
-func testReopen(t *testing.T, open Opener) {
+func testReopen(t *testing.T, open opener) {
 	dir := t.TempDir()
 	var want []audit.Item
 	var n uint64
