@@ -176,7 +176,7 @@ lines: ## count the lines of Go that are no tests: linked into writ, apart from 
 	@all="$$(git ls-files '*.go' | grep -v _test.go)"; of() { xargs cat | wc -l; }; \
 	linked="$$(go list -deps -f '{{if .Module}}{{if .Module.Main}}{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}' ./cmd/writ | grep .)"; \
 	echo "linked into writ $$(echo "$$linked" | of)"; \
-	echo "evaluation and test support $$(echo "$$all" | grep -E '^(eval|cmd/writ-eval|internal/(storetest|hostile|conformance|notices|release))/' | of)"; \
+	echo "evaluation and test support $$(echo "$$all" | grep -E '^(eval|cmd/writ-eval|internal/(storetest|hostile|conformance|definitions|notices|release))/' | of)"; \
 	echo "$$linked" | xargs wc -l | awk -v p="$$PWD/" '$$2 != "total" { d = substr($$2, length(p) + 1); if (!sub("/[^/]*$$", "", d)) d = "."; n[d] += $$1 } END { for (d in n) print n[d], d }' | sort -rn
 
 notices: ## regenerate THIRD_PARTY_NOTICES
