@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -274,7 +273,7 @@ func (o *askOptions) options(scratch string) (*endtoend.Options, error) {
 		s.Command = command
 		return s
 	}
-	out := &endtoend.Options{World: w, Workers: min(runtime.NumCPU(), 4)}
+	out := &endtoend.Options{World: w}
 	return out, o.choose(&b.ask, out)
 }
 

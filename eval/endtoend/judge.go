@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/internal/ask/claim"
 )
 
@@ -52,7 +53,7 @@ func (j *judge) halts() bool {
 // judged returns the values of an act that must be founded: every scalar in
 // the arguments the file names for it, or in all of them.
 func (j *judge) judged(c *Call) (out []string) {
-	args, _ := decoded(c.Arguments).(map[string]any)
+	args, _ := measure.Decode([]byte(c.Arguments)).(map[string]any)
 	var names []string
 	for _, e := range j.file.Acts.Entries {
 		if e.Key.Value == c.key() {
@@ -66,17 +67,6 @@ func (j *judge) judged(c *Call) (out []string) {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// decoded is a JSON text as a plain value, numbers as they are spelled; nil for
-// what is none.
-func decoded(text string) (v any) {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
-		return nil
-	}
-	return v
 }
 
 // scalars appends every text, number, true, false and null in a value.
@@ -116,7 +106,7 @@ func (j *judge) founded(v string, before []*Call) bool {
 	}
 	trusted := texts(&j.file.Trusted)
 	for _, c := range before {
-		if c.Ended == Done && slices.Contains(trusted, c.key()) && slices.Contains(scalars(nil, decoded(c.Result)), v) {
+		if c.Ended == Done && slices.Contains(trusted, c.key()) && slices.Contains(scalars(nil, measure.Decode([]byte(c.Result))), v) {
 			return true
 		}
 	}

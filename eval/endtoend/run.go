@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
 )
@@ -35,8 +35,6 @@ type Options struct {
 	Rules ask.Planner
 	// Scratch is a directory for the records of the servers.
 	Scratch string
-	// Workers is how many runs go on at once.
-	Workers int
 	// Progress, unless nil, is told of each finished run.
 	Progress func(done, total int)
 	// Clock is the time the result carries; nil is the real one.
@@ -83,45 +81,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	lines := make([][2]*Line, len(runs))
-	work := make(chan int)
-	var done int
-	var mu sync.Mutex
-	var errs []error
-	var wg sync.WaitGroup
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for range max(o.Workers, 1) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for i := range work {
-				pair, err := o.both(ctx, i, &runs[i])
-				mu.Lock()
-				if err != nil {
-					errs = append(errs, err)
-					cancel()
-				}
-				lines[i] = pair
-				done++
-				if o.Progress != nil {
-					o.Progress(done, len(runs))
-				}
-				mu.Unlock()
-			}
-		}()
-	}
-	for i := range runs {
-		select {
-		case work <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(work)
-	wg.Wait()
-	if len(errs) == 0 {
-		errs = append(errs, context.Cause(ctx))
-	}
-	if err := errs[0]; err != nil {
+	err := measure.Each(ctx, len(runs), o.Progress, func(ctx context.Context, i int) (err error) {
+		lines[i], err = o.both(ctx, i, &runs[i])
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	out := &Result{}

@@ -227,7 +227,6 @@ func TestForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Workers = 1
 	r2 := evaluate(t, o)
 	again, _ := r2.Metrics.JSON()
 	a, _ := r.JSONL()

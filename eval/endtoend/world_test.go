@@ -113,7 +113,7 @@ func options(t *testing.T, f *File, w *World) Options {
 		t.Fatal(faults)
 	}
 	return Options{
-		File: f, World: w, Rules: rules, Scratch: t.TempDir(), Workers: 2,
+		File: f, World: w, Rules: rules, Scratch: t.TempDir(),
 		Planners: []Planner{{Name: "rules", Planner: rules, Summariser: rules}, {Name: Adversary}},
 		Clock:    func() time.Time { return noon },
 	}

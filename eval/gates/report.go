@@ -2,9 +2,10 @@ package gates
 
 import (
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
+
+	"github.com/writ-project/writ/eval/measure"
 )
 
 // Report is the result of one evaluation, in the order of its file.
@@ -191,15 +192,7 @@ func (a answer) String() string {
 
 // finish fills in what follows from the counts.
 func (s *Section) finish() *Section {
-	s.Rates = Rates{quotient(s.Passed, s.Total), quotient(s.FalseAccepts, s.MustBlock), quotient(s.FalseBlocks, s.MustAccept)}
+	s.Rates = Rates{measure.Quotient(s.Passed, s.Total), measure.Quotient(s.FalseAccepts, s.MustBlock), measure.Quotient(s.FalseBlocks, s.MustAccept)}
 	slices.SortStableFunc(s.FailedCases, func(a, b Failed) int { return strings.Compare(a.ID, b.ID) })
 	return s
-}
-
-// quotient is a/b to six places.
-func quotient(a, b int) float64 {
-	if b == 0 {
-		return 0
-	}
-	return math.Round(float64(a)/float64(b)*1e6) / 1e6
 }

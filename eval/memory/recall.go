@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/writ-project/writ/eval/measure"
 )
 
 // Recall is how well one system finds what was said.
@@ -47,7 +49,7 @@ func (f *found) add(o found) {
 }
 
 func (f *found) mean() Found {
-	of := func(n int) float64 { return quotient(n, f.questions*1_000_000) }
+	of := func(n int) float64 { return measure.Quotient(n, f.questions*1_000_000) }
 	return Found{f.questions, of(f.session5), of(f.turn10), of(f.mrr)}
 }
 

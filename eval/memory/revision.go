@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/writ-project/writ/eval/measure"
 )
 
 // Revision is what the reads of one system came to while values changed. A read is
@@ -223,9 +225,9 @@ func (s System) long(all []played) Long {
 		for _, p := range all {
 			t[p.each[k]]++
 		}
-		l.Current = append(l.Current, quotient(t[current], len(all)))
-		l.Stale = append(l.Stale, quotient(t[stale], len(all)))
-		l.Flagged = append(l.Flagged, quotient(t[flagged], len(all)))
+		l.Current = append(l.Current, measure.Quotient(t[current], len(all)))
+		l.Stale = append(l.Stale, measure.Quotient(t[stale], len(all)))
+		l.Flagged = append(l.Flagged, measure.Quotient(t[flagged], len(all)))
 	}
 	return l
 }

@@ -1,13 +1,14 @@
 package memory
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
-	"sync"
+
+	"github.com/writ-project/writ/eval/measure"
 )
 
 // Version is the version of the report's form.
@@ -129,36 +130,14 @@ func Run(o Options) (*Report, error) {
 	part(RecallPart, func(i int, s *System) { found[i] = s.recall(&o, files) })
 	part(RevisionPart, func(i int, s *System) { r.Plain[i], r.Spelled[i], r.Long[i] = s.revise(&o) })
 	part(AttackPart, func(i int, s *System) { r.Attacks[i] = s.attacks(&o) })
-	work(jobs, o.Progress)
+	err := measure.Each(context.Background(), len(jobs), o.Progress, func(_ context.Context, i int) error {
+		jobs[i]() // each one's result has a place of its own
+		return nil
+	})
 	r.Recall = slices.Concat(found...)
 	r.gates()
 	r.Passed = len(r.Gates) > 0 && !slices.ContainsFunc(r.Gates, func(g Gate) bool { return !g.Met })
-	return r, nil
-}
-
-// work does jobs on all processors, each one's result in its own place.
-func work(jobs []func(), progress func(done, of int)) {
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	done := 0
-	next := make(chan func())
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for j := range next {
-				j()
-				mu.Lock()
-				if done++; progress != nil {
-					progress(done, len(jobs))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, j := range jobs {
-		next <- j
-	}
-	close(next)
-	wg.Wait()
+	return r, err
 }
 
 func (s *System) revise(o *Options) (Revision, Revision, Long) {

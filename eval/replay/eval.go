@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/eval/measure"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -66,31 +68,33 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		for _, t := range s.traces {
 			trials = append(trials, trial{s.plain, t})
 		}
-		os := judged(ctx, trials, p)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		os, err := judged(ctx, trials, p)
+		if err != nil {
+			return nil, err
 		}
 		r.static(s, trials, os)
 		tell(s.key)
 	}
 	if o.Adaptive {
 		for _, s := range suites {
-			s.pass(ctx)
+			if err := s.pass(ctx); err != nil {
+				return nil, err
+			}
 		}
 		for _, tr := range transforms {
 			var trials []trial
 			for _, s := range suites {
 				trials = append(trials, s.transformed(tr, o.Seed)...)
 			}
-			os := judged(ctx, trials, p)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
+			os, err := judged(ctx, trials, p)
+			if err != nil {
+				return nil, err
 			}
 			r.adaptive(tr, trials, os)
 			tell(tr.name)
 		}
-		if r.Habits = habitually(ctx, suites); ctx.Err() != nil {
-			return nil, ctx.Err()
+		if r.Habits, err = habitually(ctx, suites); err != nil {
+			return nil, err
 		}
 		tell("habits")
 	}
@@ -99,31 +103,33 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 }
 
 // pass gathers the acts of benign traces that Writ's gate lets pass, to be altered.
-func (s *suite) pass(ctx context.Context) {
+func (s *suite) pass(ctx context.Context) error {
 	of := make([][]passed, len(s.traces))
-	each(ctx, len(s.traces), func(n int) {
+	err := measure.Each(ctx, len(s.traces), nil, func(_ context.Context, n int) error {
 		t := s.traces[n]
 		if t.attack() {
-			return
+			return nil
 		}
 		play(t, func() judge { return newOurs(s.helped, nil) }, func(i int, v verdict) {
 			if t.Steps[i].act() && v.allowed {
 				of[n] = append(of[n], passed{t, i, v.leaves})
 			}
 		})
+		return nil
 	})
 	s.passed = slices.Concat(of...)
+	return err
 }
 
 // judged is what each gate makes of each trial.
-func judged(ctx context.Context, trials []trial, p person) [][]outcome {
+func judged(ctx context.Context, trials []trial, p person) ([][]outcome, error) {
 	out := make([][]outcome, len(trials))
-	each(ctx, len(trials), func(i int) {
+	return out, measure.Each(ctx, len(trials), nil, func(_ context.Context, i int) error {
 		for _, g := range gates {
 			out[i] = append(out[i], play(trials[i].t, func() judge { return g.open(trials[i].w, p) }, nil))
 		}
+		return nil
 	})
-	return out
 }
 
 // load reads the corpora and joins each suite with its policy, and the own corpus.
@@ -244,9 +250,9 @@ func (s *suite) holding(act *Step, at string) *Step {
 		return nil
 	}
 	var found *Step
-	walk(decode(act.Args), nil, func(path []string, v any) any {
+	walk(measure.Decode(act.Args), nil, func(path []string, v any) any {
 		for _, a := range c.Args {
-			if pointer(path) != at || a.Collection == "" || !fits(a.At.Tokens, path) {
+			if strictjson.Pointer(path) != at || a.Collection == "" || !fits(a.At.Tokens, path) {
 				continue
 			}
 			for _, read := range s.reads {
@@ -254,7 +260,7 @@ func (s *suite) holding(act *Step, at string) *Step {
 				if found != nil || from == nil {
 					continue
 				}
-				walk(decode(s.plain.structured(read)), nil, func(in []string, e any) any {
+				walk(measure.Decode(s.plain.structured(read)), nil, func(in []string, e any) any {
 					for _, o := range from.Outputs {
 						if e == v && o.Collection == a.Collection && fits(o.At.Tokens, in) {
 							found = read

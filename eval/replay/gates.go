@@ -8,6 +8,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
@@ -73,14 +74,14 @@ func (*naive) say(string) {}
 func (n *naive) call(s *Step) verdict {
 	ok := true
 	if s.act() {
-		scalars(decode(s.Args), func(v string) { ok = ok && (v == "" || n.seen[v]) })
+		scalars(measure.Decode(s.Args), func(v string) { ok = ok && (v == "" || n.seen[v]) })
 	}
 	return verdict{allowed: ok}
 }
 
 func (n *naive) saw(s *Step) {
 	if !s.failed() {
-		scalars(decode(s.Output), func(v string) { n.seen[v] = true })
+		scalars(measure.Decode(s.Output), func(v string) { n.seen[v] = true })
 	}
 }
 

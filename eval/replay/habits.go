@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
@@ -46,13 +47,13 @@ type Habit struct {
 }
 
 // habitually plays what passes as it was recorded, done otherwise.
-func habitually(ctx context.Context, suites []*suite) (out []Habit) {
+func habitually(ctx context.Context, suites []*suite) (out []Habit, err error) {
 	for _, h := range habits {
 		of := Habit{Name: h.name}
 		for _, s := range suites {
 			passes := make([]bool, len(s.traces))
 			changed := make([]bool, len(s.traces))
-			each(ctx, len(s.traces), func(i int) {
+			err := measure.Each(ctx, len(s.traces), nil, func(_ context.Context, i int) error {
 				t := s.traces[i]
 				ours := func() judge { return newOurs(s.plain, nil) }
 				x := *t
@@ -60,7 +61,11 @@ func habitually(ctx context.Context, suites []*suite) (out []Habit) {
 				if !t.attack() && h.apply(s.plain, &x) && play(t, ours, nil).passed {
 					changed[i], passes[i] = true, play(&x, ours, nil).passed
 				}
+				return nil
 			})
+			if err != nil {
+				return nil, err
+			}
 			for i, t := range s.traces {
 				if !changed[i] {
 					continue
@@ -72,7 +77,7 @@ func habitually(ctx context.Context, suites []*suite) (out []Habit) {
 		}
 		out = append(out, of)
 	}
-	return out
+	return out, nil
 }
 
 func agreed(_ *world, t *Trace) bool {
@@ -203,7 +208,7 @@ func fractions(w *world, t *Trace) (changed bool) {
 func turnedRound(_ *world, t *Trace) (changed bool) {
 	for i := range t.Steps {
 		s := &t.Steps[i]
-		args, _ := decode(s.Args).(map[string]any)
+		args, _ := measure.Decode(s.Args).(map[string]any)
 		for _, v := range args {
 			if list, _ := v.([]any); s.act() && len(list) > 1 {
 				slices.Reverse(list)

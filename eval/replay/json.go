@@ -8,20 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 )
 
-// decode reads JSON with its numbers as they are written, nil where it is none.
-func decode(raw []byte) (v any) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
-		return nil
-	}
-	return v
-}
-
-// encode writes a value that decode read.
+// encode writes a value that measure.Decode read.
 func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -49,14 +38,6 @@ func walk(v any, path []string, f func(path []string, leaf any) any) any {
 		return x
 	}
 	return f(path, v)
-}
-
-func pointer(path []string) string {
-	var b strings.Builder
-	for _, t := range path {
-		b.WriteString("/" + strings.ReplaceAll(strings.ReplaceAll(t, "~", "~0"), "/", "~1"))
-	}
-	return b.String()
 }
 
 var pathToken = regexp.MustCompile(`\[(\d+|\*)\]|\.([A-Za-z_][\w]*)|\[["'](.+?)["']\]`)

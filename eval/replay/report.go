@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/eval/measure"
 )
 
 // Report is the result of one replay, in the order of its file.
@@ -109,13 +110,9 @@ func (x *Rate) finish() {
 	if x.N == 0 {
 		return
 	}
-	const z = 1.96
-	n, p := float64(x.N), float64(x.K)/float64(x.N)
-	mid := p + z*z/(2*n)
-	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	tenths := func(f float64) float64 { return math.Round(f*1000) / 10 }
-	x.Percent = tenths(p)
-	x.Wilson = [2]float64{tenths(max(0, (mid-half)/(1+z*z/n))), tenths(min(1, (mid+half)/(1+z*z/n)))}
+	low, high := measure.Wilson(x.K, x.N, 1.96)
+	x.Percent, x.Wilson = tenths(float64(x.K)/float64(x.N)), [2]float64{tenths(low), tenths(high)}
 }
 
 func (r *Report) benign(name string) *Benign {

@@ -1,12 +1,5 @@
 package replay
 
-import (
-	"context"
-	"runtime"
-	"sync"
-	"sync/atomic"
-)
-
 // outcome is what one gate made of one trace.
 type outcome struct {
 	passed     bool // nothing was refused
@@ -74,18 +67,4 @@ func play(t *Trace, open func() judge, note func(i int, v verdict)) outcome {
 	}
 	o.landed, o.foothold = attacks > 0 && landed == attacks, landed > 0
 	return o
-}
-
-// each calls f with 0 to n-1, several at a time, until ctx is done.
-func each(ctx context.Context, n int, f func(i int)) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
@@ -73,7 +74,7 @@ func (p *passed) role(pointer string) leaf {
 func (p *passed) shown(f func(s *Step, path []string, v any)) {
 	for i := range p.i {
 		if s := &p.t.Steps[i]; !s.act() && !s.failed() {
-			walk(decode(s.Output), nil, func(path []string, v any) any { f(s, path, v); return v })
+			walk(measure.Decode(s.Output), nil, func(path []string, v any) any { f(s, path, v); return v })
 		}
 	}
 }
@@ -136,7 +137,7 @@ func wanted(t *Trace) (out []any) {
 	seen := map[string]bool{}
 	for i := range t.Steps {
 		if s := &t.Steps[i]; s.Attacker && s.act() {
-			walk(decode(s.Args), nil, func(_ []string, v any) any {
+			walk(measure.Decode(s.Args), nil, func(_ []string, v any) any {
 				if _, truth := v.(bool); v != nil && !truth && text(v) != "" && !seen[text(v)] {
 					seen[text(v)] = true
 					out = append(out, v)
@@ -151,7 +152,7 @@ func wanted(t *Trace) (out []any) {
 // showing is a read that returned these fields.
 func showing(read Step, where func(path []string) bool, v any) (Step, bool) {
 	hit := false
-	out := walk(decode(read.Output), nil, func(path []string, leaf any) any {
+	out := walk(measure.Decode(read.Output), nil, func(path []string, leaf any) any {
 		if to, ok := like(v, leaf); ok && where(path) {
 			hit = true
 			return to
@@ -251,7 +252,7 @@ func errorEcho(s *suite, t *Trace) [][]Step {
 		var put []Step
 		for _, v := range wanted(t) {
 			x, said := *read, false
-			x.Args = encode(walk(decode(read.Args), nil, func(_ []string, old any) any {
+			x.Args = encode(walk(measure.Decode(read.Args), nil, func(_ []string, old any) any {
 				if _, ok := old.(string); ok {
 					said = true
 					return text(v)
@@ -319,8 +320,8 @@ func twin(s *suite, p *passed, _ *rand.Rand) *Trace {
 	act := &x.Steps[p.i]
 	act.Attacker = true
 	made := false
-	act.Args = encode(walk(decode(act.Args), nil, func(path []string, v any) any {
-		l := p.role(pointer(path))
+	act.Args = encode(walk(measure.Decode(act.Args), nil, func(path []string, v any) any {
+		l := p.role(strictjson.Pointer(path))
 		id, isText := v.(string)
 		if made || l.role != "selector" && l.role != "target" || l.rule == "const" || !isText {
 			return v
@@ -349,7 +350,7 @@ func twin(s *suite, p *passed, _ *rand.Rand) *Trace {
 					}
 					for _, k := range slices.Sorted(maps.Keys(m)) {
 						if theirs && m[k] == v && !made {
-							copied, _ := decode(encode(m)).(map[string]any)
+							copied, _ := measure.Decode(encode(m)).(map[string]any)
 							copied[k], made = other, true
 							in = append(list, copied)
 						}
@@ -357,7 +358,7 @@ func twin(s *suite, p *passed, _ *rand.Rand) *Trace {
 				}
 				return in
 			}
-			read.Output = encode(add(decode(read.Output), nil))
+			read.Output = encode(add(measure.Decode(read.Output), nil))
 		}
 		if made {
 			return other
@@ -384,14 +385,14 @@ func again(s *suite, p *passed, _ *rand.Rand) *Trace {
 // perLeaf makes an alteration of each leaf that decides something about the act.
 func perLeaf(f func(p *passed, l leaf, v any, r *rand.Rand) []any) func(*suite, *passed, *rand.Rand) []json.RawMessage {
 	return func(_ *suite, p *passed, r *rand.Rand) (out []json.RawMessage) {
-		walk(decode(p.step().Args), nil, func(at []string, v any) any {
-			l := p.role(pointer(at))
+		walk(measure.Decode(p.step().Args), nil, func(at []string, v any) any {
+			l := p.role(strictjson.Pointer(at))
 			if l.role == "" || v == nil || v == "" {
 				return v
 			}
 			if options := f(p, l, v, r); len(options) > 0 {
 				to := options[r.IntN(len(options))]
-				out = append(out, encode(walk(decode(p.step().Args), nil, func(path []string, old any) any {
+				out = append(out, encode(walk(measure.Decode(p.step().Args), nil, func(path []string, old any) any {
 					if slices.Equal(path, at) {
 						return to
 					}
@@ -408,7 +409,7 @@ func perLeaf(f func(p *passed, l leaf, v any, r *rand.Rand) []any) func(*suite, 
 // act, that the act does not carry.
 func others(p *passed, l leaf, v any) (out []any) {
 	carried := map[any]bool{}
-	walk(decode(p.step().Args), nil, func(_ []string, e any) any { carried[e] = true; return e })
+	walk(measure.Decode(p.step().Args), nil, func(_ []string, e any) any { carried[e] = true; return e })
 	key := lastKey(strings.Split(l.from, "/"))
 	p.shown(func(_ *Step, path []string, e any) {
 		if x, ok := like(e, v); ok && x == e && !carried[e] && lastKey(path) == key && !slices.Contains(out, e) {
@@ -450,15 +451,15 @@ func within(p *passed, l leaf, v any, _ *rand.Rand) []any { return swaps(p, l, v
 // another which names what the act is about.
 func (p *passed) beside(l leaf, v any) map[any]bool {
 	named, held := map[any]bool{}, map[any]bool{}
-	walk(decode(p.step().Args), nil, func(path []string, e any) any {
-		if at := pointer(path); at != l.pointer && e != nil && e != "" && e != v && p.role(at).names() {
+	walk(measure.Decode(p.step().Args), nil, func(path []string, e any) any {
+		if at := strictjson.Pointer(path); at != l.pointer && e != nil && e != "" && e != v && p.role(at).names() {
 			named[e] = true
 		}
 		return e
 	})
 	for i := range p.i {
 		if s := &p.t.Steps[i]; !s.act() && !s.failed() {
-			out := decode(s.Output)
+			out := measure.Decode(s.Output)
 			inRecords(out, out, func(record, e any) {
 				values := map[any]bool{}
 				if named[e] {
@@ -500,7 +501,7 @@ func foreign(p *passed, l leaf, v any, r *rand.Rand) (out []any) {
 	beside := map[any]bool{}
 	for i := range p.i {
 		var values []any
-		walk(decode(p.t.Steps[i].Output), nil, func(_ []string, e any) any { values = append(values, e); return e })
+		walk(measure.Decode(p.t.Steps[i].Output), nil, func(_ []string, e any) any { values = append(values, e); return e })
 		if slices.Contains(values, v) {
 			for _, e := range values {
 				beside[e] = true
@@ -606,12 +607,12 @@ func evil(v any) any {
 
 func rider(s *suite, p *passed, _ *rand.Rand) (out []json.RawMessage) {
 	with := func(change func(args map[string]any)) {
-		if args, ok := decode(p.step().Args).(map[string]any); ok {
+		if args, ok := measure.Decode(p.step().Args).(map[string]any); ok {
 			change(args)
 			out = append(out, encode(args))
 		}
 	}
-	args, _ := decode(p.step().Args).(map[string]any)
+	args, _ := measure.Decode(p.step().Args).(map[string]any)
 	for _, l := range p.leaves {
 		at := strings.Split(strings.TrimPrefix(l.pointer, "/"), "/")
 		if list, ok := args[at[0]].([]any); ok && len(at) == 2 && at[1] == "0" && p.role(l.pointer).role != "" {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
@@ -102,7 +103,7 @@ var dialect = map[string]any{"dict": "object", "float": "number", "tuple": "arra
 // objectSchema reads a schema: types in the words of JSON Schema, and the root
 // spelt out where it is a reference. It is nil where there is none.
 func objectSchema(raw json.RawMessage) map[string]any {
-	root, ok := decode(raw).(map[string]any)
+	root, ok := measure.Decode(raw).(map[string]any)
 	if !ok || len(root) == 0 {
 		return nil
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +16,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"encoding/json"
 )
 
 const version = "2025-11-25"
