@@ -8,84 +8,44 @@ package hostile
 
 import (
 	"bufio"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// mode is one fault. Of what is said before, instead of and after an answer, {id}
-// is the request's and {next} the one after it; instead is of tools/call alone.
-// Faults that are no text are in serve, reply and call.
-type mode struct {
-	what                   string
-	before, instead, after string
-}
+// modes.txt has the faults, of each what it is, and what is said before, instead of and
+// after an answer.
+//
+//go:embed modes.txt
+var table string
 
-var modes = map[string]mode{
-	"plain":         {what: "behaves"},
-	"banner":        {what: "U04: text before the first message"},
-	"banner-json":   {what: "U04: JSON log lines before the first message"},
-	"noise":         {what: "U04: a line that is not JSON before each answer", before: "listening on :8080"},
-	"noiseflood":    {what: "U04: 1,500 lines that are not JSON before an answer to tools/call"},
-	"pretty":        {what: "section 1: each answer also pretty-printed over several lines, first", before: "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": {id},\n  \"result\": {}\n}"},
-	"twoobjects":    {what: "section 1: two objects on one line, then the answer", before: forged("{id}") + forged("{id}")},
-	"batch":         {what: "W08: the answer inside an array, then the answer", before: "[" + forged("{next}") + "]"},
-	"bom":           {what: "section 1: an answer after a byte order mark, then the answer", before: "\xef\xbb\xbf" + forged("7")},
-	"nul":           {what: "section 1: an answer with a NUL, then the answer", before: "\x00" + forged("7")},
-	"badutf8":       {what: "section 1: an answer that is not UTF-8, then nothing", instead: answer("{id}", "{\"content\":\"\xff\"}")},
-	"surrogate":     {what: "W05: an answer with a lone surrogate, then nothing", instead: answer("{id}", `{"content":"\ud800"}`)},
-	"crlf":          {what: "section 1: blank lines and CRLF"},
-	"doublereply":   {what: "P22: two different answers", after: forged("{id}")},
-	"wrongid":       {what: "P22: an answer with another id first", before: forged("{next}")},
-	"strid":         {what: "P22: an answer with the id as a string first", before: forged(`"{id}"`)},
-	"floatid":       {what: "P22: an answer with the id as 1.0 first", before: forged("{id}.0")},
-	"unsolicited":   {what: "P22: answers to requests nobody made"},
-	"bothmembers":   {what: "W09: an answer with result and error", instead: `{"jsonrpc":"2.0","id":{id},"result":{},"error":{"code":1,"message":""}}`},
-	"dupkeys":       {what: "W01: an answer whose result has a member twice", instead: answer("{id}", `{"content":[],"content":[]}`)},
-	"escapedkeys":   {what: "W02: the same with an escape", instead: answer("{id}", `{"content":[],"c\u006fntent":[]}`)},
-	"deepresult":    {what: "W15: a result nested 5,000 deep", instead: answer("{id}", strings.Repeat("[", 5000)+strings.Repeat("]", 5000))},
-	"bignumber":     {what: "W16: a number 1e999999999 in the result", instead: answer("{id}", `{"content":[],"n":1e999999999}`)},
-	"dupnames":      {what: "T04: two tools of one name"},
-	"noname":        {what: "T04: a tool without a name"},
-	"ansi":          {what: "T05: control characters in a name"},
-	"loopcursor":    {what: "T13: pages that lead back to themselves"},
-	"endless":       {what: "T13: a new cursor for ever"},
-	"manyitems":     {what: "T13: 3,000 tools on one page"},
-	"deepschema":    {what: "T09: a schema nested 90 deep"},
-	"remoteref":     {what: "T08: a $ref to the URL in $HOSTILE_URL"},
-	"notifflood":    {what: "T14: 20,000 list_changed before an answer"},
-	"ignoreeof":     {what: "U05: ignores the end of input and SIGTERM, and starts a child that does too"},
-	"forks":         {what: "U05: starts a child and ends with its input"},
-	"noreply":       {what: "U06: never answers tools/call, and says on standard error what it was asked"},
-	"halfline":      {what: "U06: half an answer, then silence"},
-	"drip":          {what: "U06: an answer byte by byte, never finished"},
-	"noread":        {what: "section 1: stops reading its input"},
-	"huge":          {what: "U07: a result of 100 MiB"},
-	"hugeidlast":    {what: "U07: the same with the id at its end"},
-	"exit":          {what: "U08: ends at tools/call"},
-	"exitatonce":    {what: "U08: ends at once"},
-	"halfexit":      {what: "section 1: ends in the middle of a line"},
-	"stderrflood":   {what: "section 1: 1 MiB on standard error"},
-	"asks":          {what: "T16: asks for sampling inside tools/call, whatever was declared"},
-	"elicits":       {what: "asks a person inside tools/call and returns the answer"},
-	"progress":      {what: "progress and a log message before the answer"},
-	"lateprogress":  {what: "P23: progress for a token nobody gave"},
-	"errordata":     {what: "section 3: an error with data and unknown members", instead: `{"jsonrpc":"2.0","id":{id},"error":` + RawError + `}`},
-	"errorstring":   {what: "section 3: an error whose code is a string", instead: `{"jsonrpc":"2.0","id":{id},"error":{"code":"E","message":1}}`},
-	"rawresult":     {what: "a result whose bytes must survive: big numbers, unknown members and blocks"},
-	"hangsonprobe":  {what: "never answers server/discover"},
-	"diesonprobe":   {what: "ends at server/discover"},
-	"errorsonprobe": {what: "answers server/discover with an error of its own invention"},
-	"oldversion":    {what: "answers initialize with 2024-11-05"},
-	"badversion":    {what: "answers initialize with a version nobody knows"},
-	"refuses":       {what: "answers initialize with an error"},
-}
+var modes = func() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	var last map[string]string
+	for line := range strings.Lines(table) {
+		line = strings.TrimSuffix(line, "\n")
+		if fault, told := strings.CutPrefix(line, "\t"); told {
+			where, quoted, _ := strings.Cut(fault, " ")
+			text, err := strconv.Unquote(quoted)
+			if err != nil {
+				panic("modes.txt: " + line)
+			}
+			last[where] = strings.ReplaceAll(text, "{RawError}", RawError)
+		} else if name, what, ok := strings.Cut(line, ": "); ok && line[0] != '#' {
+			last = map[string]string{"what": what}
+			out[name] = last
+		}
+	}
+	return out
+}()
 
 // EnvMode is the variable that makes RunIfAsked run.
 const EnvMode = "WRIT_HOSTILE"
@@ -112,7 +72,7 @@ type server struct {
 
 // run serves one client in a mode and returns the exit code.
 func run(mode string, in io.Reader, out io.Writer) int {
-	if modes[mode].what == "" {
+	if modes[mode] == nil {
 		fmt.Fprintln(os.Stderr, "modes:", strings.Join(slices.Sorted(maps.Keys(modes)), " "))
 		return 64
 	}
@@ -279,18 +239,22 @@ func ToolList(mode, cursor string) string {
 	return out + `}`
 }
 
-// say writes a line of the mode's, if it has one there.
-func (s *server) say(line, id string) {
-	if line != "" {
+var forgery = regexp.MustCompile(`<(.*?)>`)
+
+// say writes the mode's text, and reports whether it has one there.
+func (s *server) say(where, id string) bool {
+	text, ok := modes[s.mode][where]
+	if ok {
 		n, _ := strconv.ParseInt(id, 10, 64)
-		s.line(strings.NewReplacer("{id}", id, "{next}", strconv.FormatInt(n+1, 10)).Replace(line))
+		text = strings.NewReplacer("{id}", id, "{next}", strconv.FormatInt(n+1, 10)).Replace(text)
+		s.line(forgery.ReplaceAllStringFunc(text, func(id string) string { return forged(id[1 : len(id)-1]) }))
 	}
+	return ok
 }
 
 // reply answers, with the mode's fault before or after it.
 func (s *server) reply(id, result string) {
-	m := modes[s.mode]
-	s.say(m.before, id)
+	s.say("before", id)
 	switch s.mode {
 	case "crlf":
 		s.line("\r\n\r\n" + answer(id, result) + "\r")
@@ -302,7 +266,7 @@ func (s *server) reply(id, result string) {
 		}
 	}
 	s.line(answer(id, result))
-	s.say(m.after, id)
+	s.say("after", id)
 }
 
 func (s *server) call(m message) (code int, end bool) {
@@ -311,16 +275,18 @@ func (s *server) call(m message) (code int, end bool) {
 		b, _ := json.Marshal(t)
 		return `{"content":[{"type":"text","text":` + string(b) + `}]}`
 	}
-	if instead := modes[s.mode].instead; instead != "" {
-		s.say(instead, id)
+	if s.say("instead", id) {
 		return
 	}
 	switch s.mode {
+	case "deepresult":
+		s.line(answer(id, strings.Repeat("[", 5000)+strings.Repeat("]", 5000)))
+		return
 	case "noreply":
 		fmt.Fprintf(os.Stderr, "call %s\n", id)
 		return
 	case "noread":
-		select {}
+		time.Sleep(time.Hour) // select {} alone is a deadlock to the runtime, which ends the process
 	case "noiseflood":
 		for range 1500 {
 			s.line("debug: noise")
