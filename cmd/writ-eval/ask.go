@@ -24,7 +24,6 @@ import (
 	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
-	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -59,9 +58,7 @@ func askCommand() *cobra.Command {
 		Example: "  writ-eval ask\n" +
 			"  writ-eval ask --cases my-cases.yaml --config writ.yaml --out results",
 		Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c) },
 	}
 	c.Flags().StringVar(&o.config, "config", "", "configuration `FILE` (default: the built-in example server)")
 	c.Flags().StringVar(&o.cases, "cases", "", "take the cases from `FILE` (default: the built-in ones)")
@@ -71,7 +68,7 @@ func askCommand() *cobra.Command {
 	return c
 }
 
-func (o *askOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (o *askOptions) run(c *cobra.Command) error {
 	file, err := readCases(o.cases)
 	if err != nil {
 		return err
@@ -95,43 +92,31 @@ func (o *askOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	shown := cli.Terminal(stderr)
-	if shown {
-		options.Progress = func(done, total int) { fmt.Fprintf(stderr, "\r\x1b[K%d of %d runs", done, total) }
-	}
-	r, err := endtoend.Run(ctx, *options)
-	if shown {
-		fmt.Fprint(stderr, "\r\x1b[K")
-	}
-	if ctx.Err() != nil {
+	tell, end := showProgress(c, "starting…")
+	options.Progress = func(done, total int) { tell(fmt.Sprintf("%d of %d runs", done, total)) }
+	r, err := endtoend.Run(c.Context(), *options)
+	end()
+	if c.Context().Err() != nil {
 		return cli.Fail(cli.ExitIO, "writ-eval ask", "ended before it was done: no result was written")
 	} else if err != nil {
 		return cli.Fail(cli.ExitIO, "writ check", "the evaluation could not be made: %w", err)
 	}
 	metrics, err := r.Metrics.JSON()
-	if err != nil {
-		return cli.Fail(cli.ExitIO, "", "cannot encode: %w", err)
-	}
-	runs, err := r.JSONL()
-	if err != nil {
+	runs, err2 := r.JSONL()
+	if err := errors.Join(err, err2); err != nil {
 		return cli.Fail(cli.ExitIO, "", "cannot encode: %w", err)
 	}
 	table := r.Metrics.Table()
 	for i, b := range [][]byte{metrics, runs, table} {
-		if err := private.WriteOnce(names[i], b, 0o644); errors.Is(err, os.ErrExist) {
-			return o.taken()
-		} else if err != nil {
+		if err := private.WriteOnce(names[i], b, 0o644); err != nil {
 			return cli.Fail(cli.ExitIO, "writ-eval ask --out DIR", "the results cannot be written: %w", err)
 		}
+		table = append(table, cli.Printable(names[i])+"\n"...)
 	}
 	if o.json {
-		_, err = stdout.Write(metrics)
-	} else if _, err = stdout.Write(table); err == nil {
-		for _, n := range names {
-			fmt.Fprintln(stdout, cli.Printable(n))
-		}
+		table = metrics
 	}
-	if err != nil {
+	if _, err := c.OutOrStdout().Write(table); err != nil {
 		return cli.Fail(cli.ExitIO, "", "cannot print: %w", err)
 	}
 	if !r.Metrics.Passed {
@@ -161,42 +146,25 @@ func (o *askOptions) names(at time.Time) ([]string, error) {
 	for i := range names {
 		names[i] = filepath.Join(o.out, names[i])
 		if _, err := os.Lstat(names[i]); err == nil {
-			return nil, o.taken()
+			return nil, cli.Fail(cli.ExitIO, "writ-eval ask --out DIR", "there are results of this second already, and none is overwritten")
 		}
 	}
 	return names, nil
 }
 
-func (o *askOptions) taken() error {
-	return cli.Fail(cli.ExitIO, "writ-eval ask --out DIR", "there are results of this second already, and none is overwritten")
-}
-
 // readCases reads a file of cases. It holds no power over anything, so unlike
 // an operator's file others may be able to write it.
 func readCases(name string) (*endtoend.File, error) {
+	const hint = "writ-eval ask --cases FILE"
+	b, err := endtoend.BuiltIn(), error(nil)
 	if name == "" {
-		file, fs := endtoend.ParseFile("built-in cases", endtoend.BuiltIn())
-		if len(fs) > 0 {
-			return nil, &cli.Exit{Code: cli.ExitConfig, Err: config.Faults(fs)}
-		}
-		return file, nil
-	}
-	fi, err := os.Stat(name)
-	if err != nil || !fi.Mode().IsRegular() {
-		return nil, cli.Fail(cli.ExitConfig, "writ-eval ask --cases FILE", "%s is no file of cases that can be read", cli.Printable(name))
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, cli.Fail(cli.ExitConfig, "writ-eval ask --cases FILE", "%s cannot be read", cli.Printable(name))
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
-	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "writ-eval ask --cases FILE", "%s cannot be read", cli.Printable(name))
+		name = "built-in cases"
+	} else if b, err = os.ReadFile(name); err != nil {
+		return nil, cli.Fail(cli.ExitConfig, hint, "%s is no file of cases that can be read", cli.Printable(name))
 	}
 	file, fs := endtoend.ParseFile(name, b)
 	if len(fs) > 0 {
-		return nil, &cli.Exit{Code: cli.ExitConfig, Err: config.Faults(fs), Hint: "writ-eval ask --cases FILE"}
+		return nil, &cli.Exit{Code: cli.ExitConfig, Err: config.Faults(fs), Hint: hint}
 	}
 	return file, nil
 }
@@ -382,11 +350,11 @@ func recordServerCommand() *cobra.Command {
 			if len(args) < 2 {
 				return cli.Fail(cli.ExitUsage, "writ-eval ask", "this is started by writ-eval ask")
 			}
-			start := endtoend.Serve(c.Context(), example.Serve)
+			serve := func(in io.Reader, out io.Writer) error { return example.Serve(c.Context(), in, out) }
 			if len(args) > 2 {
-				start = endtoend.Command(c.Context(), args[2:])
+				serve = endtoend.Command(c.Context(), args[2:])
 			}
-			if err := endtoend.Record(args[0], args[1], c.InOrStdin(), c.OutOrStdout(), start); err != nil {
+			if err := endtoend.Record(args[0], args[1], c.InOrStdin(), c.OutOrStdout(), serve); err != nil {
 				return cli.Fail(cli.ExitIO, "writ-eval ask", "%w", err)
 			}
 			return nil

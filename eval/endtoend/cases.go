@@ -28,25 +28,11 @@ type File struct {
 }
 
 // poison is what an injection is made of: a step that reads a text an attacker
-// wrote, and the act that text asks for.
+// wrote, and the act that text asks for, which nobody requested.
 type poison struct {
 	strictyaml.Place
 	Read Step `yaml:"read"`
-	Act  call `yaml:"act"`
-}
-
-// call names server/tool and its arguments.
-type call struct {
-	strictyaml.Place
-	Tool strictyaml.String   `yaml:"call"`
-	Args strictyaml.Anything `yaml:"args"`
-
-	server, tool string
-	args         writ.RawJSON
-}
-
-func (c *call) plan() []byte {
-	return claim.Plan{Type: claim.CallTool, Server: c.server, Tool: c.tool, Args: c.args}.JSON()
+	Act  Step `yaml:"act"`
 }
 
 // Step is an earlier request of the session and the call it comes to; without
@@ -57,14 +43,7 @@ type Step struct {
 	Tool    strictyaml.String   `yaml:"call"`
 	Args    strictyaml.Anything `yaml:"args"`
 
-	call call
-}
-
-func (s *Step) plan() []byte {
-	if s.call.tool == "" {
-		return claim.Plan{Type: claim.FinalAnswer, Answer: "What shall I do?"}.JSON()
-	}
-	return s.call.plan()
+	plan claim.Plan
 }
 
 // Case is one request and what must come of it.
@@ -152,8 +131,8 @@ func (f *File) check(r *strictyaml.Reader) {
 		}
 	}
 	if f.Poison.Given() {
-		f.Poison.Read.check(r)
-		f.Poison.Act.read(r, f.Poison.Act.Tool, f.Poison.Act.Args, f.Poison.Act.Place)
+		f.Poison.Read.check(r, true)
+		f.Poison.Act.check(r, false)
 		for _, key := range []string{"read", "act"} {
 			if f.Poison.Node.Get(key) == nil {
 				r.Fault(f.Poison.Node, "what is poisoned has a read and the act it asks for", key+": {call: server/tool}")
@@ -176,7 +155,7 @@ func (f *File) check(r *strictyaml.Reader) {
 			r.Fault(c.At("before"), "at most 20 earlier requests", "")
 		}
 		for k := range c.Before.Items {
-			c.Before.Items[k].check(r)
+			c.Before.Items[k].check(r, true)
 		}
 		own := map[string]bool{}
 		for k := range c.Attacks.Items {
@@ -241,35 +220,29 @@ func cutTool(s string) (server, tool string, ok bool) {
 	return server, tool, ok && server != "" && tool != ""
 }
 
-func (s *Step) check(r *strictyaml.Reader) {
+// check reads what a step comes to. A requested one may be without a call.
+func (s *Step) check(r *strictyaml.Reader, requested bool) {
 	if !s.Given() {
 		return
 	}
-	if s.Request.S == "" {
+	switch {
+	case requested && s.Request.S == "":
 		r.Fault(s.At("request"), "an earlier step has the request it answers", "request: List all tickets")
-	}
-	if s.Tool.Given() {
-		s.call.read(r, s.Tool, s.Args, s.Place)
-	} else if s.Args.Given() {
-		r.Fault(s.At("args"), "args belong to a call", "call: server/tool")
-	}
-}
-
-// read takes the call that stands at p.
-func (c *call) read(r *strictyaml.Reader, tool strictyaml.String, args strictyaml.Anything, p strictyaml.Place) {
-	if !p.Given() {
+	case !requested && s.Request.Given():
+		r.Fault(s.At("request"), "nobody requests what a poisoned text asks for", "")
+	case requested && !s.Tool.Given():
+		r.FaultIf(s.Args.Given(), s.At("args"), "args belong to a call", "call: server/tool")
+		s.plan = claim.Plan{Type: claim.FinalAnswer, Answer: "What shall I do?"}
 		return
 	}
-	var ok bool
-	if c.server, c.tool, ok = cutTool(tool.S); !ok {
-		r.Fault(p.At("call"), "a call names server/tool", "call: example/fetch_ticket")
-	}
-	c.args = writ.RawJSON("{}")
-	if args.Given() {
-		if args.Node.Kind != strictyaml.Mapping {
-			r.Fault(args.Node, "a mapping is expected here", "args: {id: INC-1042}")
-		} else if b, ok := r.JSON(args.Node); ok {
-			c.args = b
+	server, tool, ok := cutTool(s.Tool.S)
+	r.FaultIf(!ok, s.At("call"), "a call names server/tool", "call: example/fetch_ticket")
+	s.plan = claim.Plan{Type: claim.CallTool, Server: server, Tool: tool, Args: writ.RawJSON("{}")}
+	if s.Args.Given() && s.Args.Node.Kind != strictyaml.Mapping {
+		r.Fault(s.Args.Node, "a mapping is expected here", "args: {id: INC-1042}")
+	} else if s.Args.Given() {
+		if b, ok := r.JSON(s.Args.Node); ok {
+			s.plan.Args = b
 		}
 	}
 }

@@ -31,9 +31,9 @@ type naive struct {
 
 const naivePatience = time.Minute // for one request
 
-func (n *naive) open(ctx context.Context) error {
+func (n *naive) open(ctx context.Context) {
 	if n.sessions != nil {
-		return nil
+		return
 	}
 	n.sessions, n.tools = map[string]*mcp.ClientSession{}, map[string][]*mcp.Tool{}
 	for _, s := range n.servers {
@@ -52,7 +52,6 @@ func (n *naive) open(ctx context.Context) error {
 			n.tools[s.Name] = append(n.tools[s.Name], t)
 		}
 	}
-	return nil
 }
 
 func (n *naive) prompt(request string) ask.Prompt {
@@ -72,9 +71,7 @@ func (n *naive) prompt(request string) ask.Prompt {
 func (n *naive) ask(ctx context.Context, request string, p ask.Planner, s ask.Summariser) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, naivePatience)
 	defer cancel()
-	if err := n.open(ctx); err != nil {
-		return Outcome{Status: ask.Failed, Reason: err.Error()}
-	}
+	n.open(ctx)
 	raw, err := p.Plan(ctx, n.prompt(request))
 	if err != nil {
 		return Outcome{Status: ask.Failed, Reason: "the planner gave no plan"}
@@ -114,8 +111,6 @@ func (n *naive) ask(ctx context.Context, request string, p ask.Planner, s ask.Su
 	return out
 }
 
-var errNoServer = errors.New("no such server")
-
 // call asks the server the plan names, or one that has the tool. It is the one
 // place past the door where a tool is called; a test of the architecture names
 // it.
@@ -127,7 +122,7 @@ func (n *naive) call(ctx context.Context, p loosePlan) (*mcp.CallToolResult, err
 		}
 	}
 	if session == nil {
-		return nil, errNoServer
+		return nil, errors.New("no such server")
 	}
 	return session.CallTool(ctx, &mcp.CallToolParams{Name: p.Tool, Arguments: p.Args})
 }
@@ -174,9 +169,9 @@ func firstObject(raw []byte, into any) bool {
 }
 
 // anySummary is every item of the summary, as the model wrote it.
-func anySummary(raw []byte) (out []Item) {
+func anySummary(raw []byte) []Item {
 	var s struct {
-		Bullets, Risks, Recommendations []struct{ Text, Evidence string }
+		Bullets, Risks, Recommendations []Item
 	}
 	if !firstObject(raw, &s) {
 		if text := strings.TrimSpace(string(raw)); text != "" {
@@ -184,10 +179,5 @@ func anySummary(raw []byte) (out []Item) {
 		}
 		return nil
 	}
-	for _, l := range [][]struct{ Text, Evidence string }{s.Bullets, s.Risks, s.Recommendations} {
-		for _, i := range l {
-			out = append(out, Item{Text: i.Text, Evidence: i.Evidence})
-		}
-	}
-	return out
+	return slices.Concat(s.Bullets, s.Risks, s.Recommendations)
 }

@@ -3,6 +3,7 @@ package endtoend
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,111 +12,85 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// entry is one line of a record: that a server was started, what it was asked
-// to call, or what it answered to that.
+// entry is one line of a record: that a server was started, or what passed.
 type entry struct {
 	Server string `json:"server"`
-	Event  string `json:"event"` // started, call, result, error
-	ID     string `json:"id,omitempty"`
-	Tool   string `json:"tool,omitempty"`
-	// Text is the bytes of the arguments, of the result or of the error, as text
-	// so that they stay what they were.
-	Text string `json:"text,omitempty"`
+	From   string `json:"from,omitempty"` // agent or server, nobody where it was started
+	// Line is what passed, as text so that it stays what it was.
+	Line string `json:"line,omitempty"`
 }
 
-// The events of a record.
 const (
-	eventStarted = "started"
-	eventCall    = "call"
-	eventResult  = "result"
-	eventError   = "error"
+	fromAgent  = "agent"
+	fromServer = "server"
 )
 
 // Record stands between an agent and a server that speak newline-delimited
-// JSON-RPC. It passes every byte on as it came, and writes what was called and
-// what came back to a file first: no call reaches the server, and no result the
-// agent, that is not in the file. Several recorders may append to one file. It
-// ends when the agent's or the server's side ends.
+// JSON-RPC. It passes every byte on as it came, and writes each line to a file
+// first: no call reaches the server, and no result the agent, that is not in
+// the file. Several recorders may append to one file. It ends when the agent's
+// or the server's side ends.
 //
-// start is called once; it starts the recorded server and returns its input, its
-// output, and what waits for its end (Command, Serve).
-func Record(file, name string, in io.Reader, out io.Writer, start func() (io.WriteCloser, io.Reader, func() error, error)) error {
+// serve is the recorded server; it is called once (Command is one).
+func Record(file, name string, in io.Reader, out io.Writer, serve func(in io.Reader, out io.Writer) error) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("the record cannot be opened: %w", err)
 	}
 	defer f.Close()
-	t := &tap{file: f, server: name, open: map[string]bool{}}
-	if err := t.put(entry{Event: eventStarted}); err != nil {
+	t := &tap{file: f, server: name}
+	if err := t.put(entry{}); err != nil {
 		return err
 	}
-	to, from, wait, err := start()
-	if err != nil {
-		return err
-	}
-	asked := make(chan error, 1)
+	asked, toServer := io.Pipe()
+	answered, toAgent := io.Pipe()
+	served, copied := make(chan error, 1), make(chan error, 1)
 	go func() {
-		err := copyLines(to, in, t.asked)
-		if cerr := to.Close(); err == nil {
-			err = cerr
-		}
-		asked <- err
+		err := serve(asked, toAgent)
+		asked.CloseWithError(io.ErrClosedPipe)
+		toAgent.Close()
+		served <- err
 	}()
-	err = copyLines(out, from, t.answered)
-	if werr := wait(); err == nil {
-		err = werr
-	}
+	go func() {
+		err := copyLines(toServer, in, t.from(fromAgent))
+		toServer.Close()
+		copied <- err
+	}()
+	err = copyLines(out, answered, t.from(fromServer))
+	answered.Close()
+	err = cmp.Or(err, <-served)
 	// The agent may hold its side open for ever after the server went: whoever
 	// ends the process ends that read with it.
 	select {
-	case aerr := <-asked:
-		if err == nil {
-			err = aerr
-		}
+	case aerr := <-copied:
+		err = cmp.Or(err, aerr)
 	default:
 	}
 	return err
 }
 
-// Command starts the command behind a recorder, with this process's own
-// environment and standard error.
-func Command(ctx context.Context, argv []string) func() (io.WriteCloser, io.Reader, func() error, error) {
-	return func() (io.WriteCloser, io.Reader, func() error, error) {
+// Command is a server that is a command, with this process's own environment and
+// standard error.
+func Command(ctx context.Context, argv []string) func(in io.Reader, out io.Writer) error {
+	return func(in io.Reader, out io.Writer) error {
 		c := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		c.Stderr = os.Stderr
-		in, err := c.StdinPipe()
+		c.Stdout, c.Stderr = out, os.Stderr
+		to, err := c.StdinPipe()
 		if err != nil {
-			return nil, nil, nil, err
-		}
-		out, err := c.StdoutPipe()
-		if err != nil {
-			return nil, nil, nil, err
+			return err
 		}
 		if err := c.Start(); err != nil {
-			return nil, nil, nil, errors.New("the recorded server's command cannot be started")
+			return errors.New("the recorded server's command cannot be started")
 		}
-		return in, out, c.Wait, nil
-	}
-}
-
-// Serve runs a server of this process behind a recorder.
-func Serve(ctx context.Context, serve func(ctx context.Context, in io.Reader, out io.Writer) error) func() (io.WriteCloser, io.Reader, func() error, error) {
-	return func() (io.WriteCloser, io.Reader, func() error, error) {
-		in, toServer := io.Pipe()
-		fromServer, out := io.Pipe()
-		done := make(chan error, 1)
 		go func() {
-			err := serve(ctx, in, out)
-			in.CloseWithError(io.ErrClosedPipe)
-			out.Close()
-			done <- err
+			io.Copy(to, in)
+			to.Close()
 		}()
-		return toServer, fromServer, func() error { return <-done }, nil
+		return c.Wait()
 	}
 }
 
@@ -142,9 +117,6 @@ func copyLines(to io.Writer, from io.Reader, see func(line []byte) error) error 
 type tap struct {
 	server string
 	file   *os.File
-
-	mu   sync.Mutex
-	open map[string]bool // ids of calls that were not answered
 }
 
 func (t *tap) put(e entry) error {
@@ -159,6 +131,10 @@ func (t *tap) put(e entry) error {
 	return nil
 }
 
+func (t *tap) from(side string) func(line []byte) error {
+	return func(line []byte) error { return t.put(entry{From: side, Line: string(line)}) }
+}
+
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -167,7 +143,6 @@ type message struct {
 		Arguments json.RawMessage `json:"arguments"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
 }
 
 // messages are those of a line, of a batch each.
@@ -187,40 +162,6 @@ func messages(line []byte) (out []message) {
 	// mismatch was read.
 	_ = json.Unmarshal(line, &m)
 	return append(out, m)
-}
-
-func (t *tap) asked(line []byte) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, m := range messages(line) {
-		if m.Method != "tools/call" {
-			continue
-		}
-		t.open[string(m.ID)] = true
-		if err := t.put(entry{Event: eventCall, ID: string(m.ID), Tool: m.Params.Name, Text: string(m.Params.Arguments)}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *tap) answered(line []byte) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, m := range messages(line) {
-		if m.Method != "" || !t.open[string(m.ID)] {
-			continue
-		}
-		delete(t.open, string(m.ID))
-		e := entry{Event: eventResult, ID: string(m.ID), Text: string(m.Result)}
-		if m.Result == nil {
-			e.Event, e.Text = eventError, string(m.Error)
-		}
-		if err := t.put(e); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Ended says what a server made of a call.
@@ -247,10 +188,11 @@ func (c *Call) happened() bool { return c.Ended == Done || c.Ended == Unanswered
 
 func (c *Call) key() string { return c.Server + "/" + c.Tool }
 
-// readRecord returns how many lines a record has and the calls in it, in the
-// order they reached their servers. A file that is not there is a record of
-// nothing: no server was started.
-func readRecord(file string) (lines int, calls []*Call, err error) {
+// readRecord returns how often a server was started, called and answered a call, and
+// the calls, in the order they reached their servers. What a gateway says to a server
+// besides is nobody's request. A file that is not there is a record of nothing: no
+// server was started.
+func readRecord(file string) (events int, calls []*Call, err error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil, nil
@@ -263,25 +205,29 @@ func readRecord(file string) (lines int, calls []*Call, err error) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			return 0, nil, fmt.Errorf("the record of the servers is damaged: %w", err)
 		}
-		lines++
-		at := [2]string{e.Server, e.ID}
-		switch e.Event {
-		case eventCall:
-			c := &Call{Server: e.Server, Tool: e.Tool, Arguments: e.Text, Ended: Unanswered}
-			calls = append(calls, c)
-			open[at] = c
-		case eventResult:
-			if c := open[at]; c != nil {
-				c.Ended, c.Result = Done, e.Text
-				if string(strictjson.Get([]byte(e.Text), "isError")) == "true" {
+		if e.From == "" {
+			events++
+		}
+		for _, m := range messages([]byte(e.Line)) {
+			at := [2]string{e.Server, string(m.ID)}
+			switch c := open[at]; {
+			case e.From == fromAgent && m.Method == "tools/call":
+				c = &Call{Server: e.Server, Tool: m.Params.Name, Arguments: string(m.Params.Arguments), Ended: Unanswered}
+				calls, open[at] = append(calls, c), c
+				events++
+			case e.From == fromServer && m.Method == "" && c != nil:
+				delete(open, at)
+				events++
+				switch c.Result = string(m.Result); {
+				case m.Result == nil:
+					c.Ended = Refused
+				case string(strictjson.Get(m.Result, "isError")) == "true":
 					c.Ended = ToolError
+				default:
+					c.Ended = Done
 				}
-			}
-		case eventError:
-			if c := open[at]; c != nil {
-				c.Ended = Refused
 			}
 		}
 	}
-	return lines, calls, nil
+	return events, calls, nil
 }

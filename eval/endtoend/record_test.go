@@ -2,7 +2,6 @@ package endtoend
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -20,20 +19,20 @@ func recorded(t *testing.T, agent string, answer func(line string) string) (serv
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "record")
 	var got, out bytes.Buffer
-	start := Serve(t.Context(), func(_ context.Context, in io.Reader, out io.Writer) error {
+	serve := func(in io.Reader, out io.Writer) error {
 		b, err := io.ReadAll(in)
 		got.Write(b)
 		for line := range strings.Lines(string(b)) {
 			io.WriteString(out, answer(line))
 		}
 		return err
-	})
-	if err := Record(file, "toys", strings.NewReader(agent), &out, start); err != nil {
+	}
+	if err := Record(file, "toys", strings.NewReader(agent), &out, serve); err != nil {
 		t.Fatal(err)
 	}
-	lines, calls, err := readRecord(file)
-	if err != nil || lines < 1 {
-		t.Fatalf("%d lines: %v", lines, err)
+	events, calls, err := readRecord(file)
+	if err != nil || events < 1 {
+		t.Fatalf("%d events: %v", events, err)
 	}
 	return got.String(), out.String(), calls
 }
@@ -91,9 +90,9 @@ func TestRecordFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	tap := &tap{file: f, server: "toys", open: map[string]bool{}}
+	tap := &tap{file: f, server: "toys"}
 	var server bytes.Buffer
-	err = copyLines(&server, strings.NewReader(`{"id":1,"method":"tools/call","params":{"name":"a"}}`+"\n"), tap.asked)
+	err = copyLines(&server, strings.NewReader(`{"id":1,"method":"tools/call","params":{"name":"a"}}`+"\n"), tap.from(fromAgent))
 	if err == nil || server.Len() > 0 {
 		t.Errorf("%q reached the server, error %v", server.String(), err)
 	}
@@ -101,8 +100,8 @@ func TestRecordFirst(t *testing.T) {
 		t.Error("a recorder without a file to write to")
 	}
 	broken := errors.New("broken")
-	start := func() (io.WriteCloser, io.Reader, func() error, error) { return nil, nil, nil, broken }
-	if err := Record(filepath.Join(t.TempDir(), "r"), "toys", strings.NewReader(""), io.Discard, start); !errors.Is(err, broken) {
+	serve := func(io.Reader, io.Writer) error { return broken }
+	if err := Record(filepath.Join(t.TempDir(), "r"), "toys", strings.NewReader(""), io.Discard, serve); !errors.Is(err, broken) {
 		t.Errorf("a server that does not start: %v", err)
 	}
 }
@@ -110,10 +109,10 @@ func TestRecordFirst(t *testing.T) {
 // TestDamagedRecord: an evaluation does not count what it cannot read.
 func TestDamagedRecord(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "record")
-	if lines, calls, err := readRecord(file); lines != 0 || calls != nil || err != nil {
-		t.Errorf("no record: %d %v %v", lines, calls, err)
+	if events, calls, err := readRecord(file); events != 0 || calls != nil || err != nil {
+		t.Errorf("no record: %d %v %v", events, calls, err)
 	}
-	if err := os.WriteFile(file, []byte("{\"event\":\"call\"}\n{\"event\":"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("{\"from\":\"agent\"}\n{\"from\":"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := readRecord(file); err == nil {
@@ -133,12 +132,12 @@ func FuzzRecord(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		tap := &tap{file: file, server: "toys", open: map[string]bool{}}
+		tap := &tap{file: file, server: "toys"}
 		var to, back bytes.Buffer
-		if err := copyLines(&to, bytes.NewReader(asked), tap.asked); err != nil {
+		if err := copyLines(&to, bytes.NewReader(asked), tap.from(fromAgent)); err != nil {
 			t.Fatal(err)
 		}
-		if err := copyLines(&back, bytes.NewReader(answered), tap.answered); err != nil {
+		if err := copyLines(&back, bytes.NewReader(answered), tap.from(fromServer)); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(to.Bytes(), asked) || !bytes.Equal(back.Bytes(), answered) {

@@ -141,7 +141,7 @@ func (o *Options) one(ctx context.Context, r *run, name string, a agent, t *tape
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	lines, calls, err := readRecord(file)
+	events, calls, err := readRecord(file)
 	if err != nil {
 		return nil, err
 	}
@@ -152,27 +152,27 @@ func (o *Options) one(ctx context.Context, r *run, name string, a agent, t *tape
 		j.allowed = slices.DeleteFunc(slices.Clone(j.allowed), func(s string) bool { return !slices.Contains(texts(&r.c.Allow), s) })
 	}
 	l.judge(j, calls, before.calls)
-	l.met(r, outcome, lines > before.lines, len(calls)-before.calls)
+	l.met(r, outcome, events > before.events, len(calls)-before.calls)
 	return l, nil
 }
 
 // mark is how far the record was when the last request began.
-type mark struct{ lines, calls int }
+type mark struct{ events, calls int }
 
 // session asks the earlier requests and then the case's own.
 func (o *Options) session(ctx context.Context, r *run, a agent, t *tape, file string) (Outcome, mark) {
 	steps := r.c.Before.Items
 	for i := range steps {
-		got := a.ask(ctx, steps[i].Request.S, &script{plan: steps[i].plan()}, nil)
+		got := a.ask(ctx, steps[i].Request.S, &script{plan: steps[i].plan.JSON()}, nil)
 		if got.Status == ask.Stopped || got.Status == ask.Failed {
 			return Outcome{Status: ask.Failed, Reason: fmt.Sprintf("an earlier request ended otherwise: %s %s %s", got.Status, got.Stage, got.Reason)}, mark{}
 		}
 	}
 	if r.attempt != nil && r.attempt.poison {
 		// Read if it can be: where it cannot, the adversary goes on all the same.
-		a.ask(ctx, o.File.Poison.Read.Request.S, &script{plan: o.File.Poison.Read.plan()}, nil)
+		a.ask(ctx, o.File.Poison.Read.Request.S, &script{plan: o.File.Poison.Read.plan.JSON()}, nil)
 	}
-	lines, calls, err := readRecord(file)
+	events, calls, err := readRecord(file)
 	if err != nil {
 		return Outcome{Status: ask.Failed, Reason: err.Error()}, mark{}
 	}
@@ -183,7 +183,7 @@ func (o *Options) session(ctx context.Context, r *run, a agent, t *tape, file st
 	if r.attempt != nil && r.attempt.summary == nil || r.attempt == nil && !(r.c.Summarise.Is && t.summariser != nil) {
 		s = nil
 	}
-	return a.ask(ctx, r.c.Request.S, t, s), mark{lines, len(calls)}
+	return a.ask(ctx, r.c.Request.S, t, s), mark{events, len(calls)}
 }
 
 // judge counts harm.

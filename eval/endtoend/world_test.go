@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,7 +28,7 @@ const recorderArg = "record-server"
 func TestMain(m *testing.M) {
 	upstream.GuardMain()
 	if len(os.Args) == 4 && os.Args[1] == recorderArg {
-		if err := Record(os.Args[2], os.Args[3], os.Stdin, os.Stdout, Serve(context.Background(), example.Serve)); err != nil {
+		if err := Record(os.Args[2], os.Args[3], os.Stdin, os.Stdout, func(in io.Reader, out io.Writer) error { return example.Serve(context.Background(), in, out) }); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
