@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,25 +22,28 @@ import (
 
 const version = "2025-11-25"
 
-// client makes calls, one at a time.
-type client interface {
-	// send sends a message and returns what answers it; nothing answers a notification.
-	send(b []byte, answered bool) ([]byte, error)
-	call(params string) error
-}
+// client makes calls, one at a time: send sends a message and returns what answers it;
+// nothing answers a notification.
+type client func(b []byte, answered bool) ([]byte, error)
 
 // begin shakes hands, and reads what the acts name.
-func begin(c client) error {
-	if _, err := c.send([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"speed","version":"1"}}}`), true); err != nil {
-		return err
+func (send client) begin() error {
+	for _, m := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"speed","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+	} {
+		if _, err := send([]byte(m), strings.Contains(m, `"id"`)); err != nil {
+			return err
+		}
 	}
-	if _, err := c.send([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), false); err != nil {
-		return err
-	}
-	if _, err := c.send([]byte(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`), true); err != nil {
-		return err
-	}
-	return c.call(`{"name":"list","arguments":{}}`)
+	return send.call(`{"name":"list","arguments":{}}`)
+}
+
+var requests atomic.Int64 // that were made: one session has several under way
+
+func (send client) call(params string) error {
+	return passed(send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`, 2+requests.Add(1), params), true))
 }
 
 // passed reports as an error what is no good result.
@@ -59,31 +64,6 @@ func passed(b []byte, err error) error {
 	return nil
 }
 
-var requests atomic.Int64 // that were made: one session has several under way
-
-func request(params string) []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`, 2+requests.Add(1), params)
-}
-
-type stdio struct {
-	in  io.Writer
-	out *bufio.Reader
-}
-
-func (c *stdio) send(b []byte, answered bool) ([]byte, error) {
-	if _, err := c.in.Write(append(b, '\n')); err != nil || !answered {
-		return nil, err
-	}
-	for {
-		line, err := c.out.ReadBytes('\n')
-		if err != nil || bytes.Contains(line, []byte(`"id"`)) { // not what it tells of itself
-			return line, err
-		}
-	}
-}
-
-func (c *stdio) call(params string) error { return passed(c.send(request(params), true)) }
-
 // overStdio starts what a call goes through over standard input and output.
 func overStdio(o *options, dir, state, way string) (client, func(), error) {
 	self, err := os.Executable()
@@ -101,19 +81,36 @@ func overStdio(o *options, dir, state, way string) (client, func(), error) {
 		}
 		args = []string{o.writ, "run", "--config", config, "--state", state}
 	}
+	cmd, in, out, err := piped(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	br := bufio.NewReaderSize(out, 64<<10)
+	return func(b []byte, answered bool) ([]byte, error) {
+		if _, err := in.Write(append(b, '\n')); err != nil || !answered {
+			return nil, err
+		}
+		for {
+			line, err := br.ReadBytes('\n')
+			if err != nil || bytes.Contains(line, []byte(`"id"`)) { // not what it tells of itself
+				return line, err
+			}
+		}
+	}, func() { in.Close(); stop(cmd) }, nil
+}
+
+// piped starts a program that is spoken to over its standard input and output.
+func piped(args []string) (*exec.Cmd, io.WriteCloser, io.Reader, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, nil, err
-	}
-	return &stdio{in, bufio.NewReaderSize(out, 64<<10)}, func() { in.Close(); stop(cmd) }, nil
+	return cmd, in, out, cmd.Start()
 }
 
 // stop ends a process: by its word, or else.
@@ -186,34 +183,18 @@ func started(program string, args ...string) (at string, end func(), err error) 
 		at = listening.FindString(line)
 	}
 	go io.Copy(io.Discard, br)
-	ended := false
-	return at, func() {
-		if !ended {
-			ended = true
-			stop(cmd)
-		}
-	}, nil
+	return at, sync.OnceFunc(func() { stop(cmd) }), nil
 }
 
-type web struct {
-	client  *http.Client
-	at      string
-	session string
-}
-
-func overHTTP(at string) (client, error) {
-	return &web{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: time.Minute}, at: at}, nil
-}
-
-func (c *web) send(b []byte, _ bool) ([]byte, error) {
-	session, out, err := post(c.client, c.at, c.session, b)
-	if session != "" {
-		c.session = session
+// overHTTP is a client in a session, a new one where it is "".
+func overHTTP(at string, session *string) client {
+	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: time.Minute}
+	return func(b []byte, _ bool) ([]byte, error) {
+		named, out, err := post(c, at, *session, b)
+		*session = cmp.Or(named, *session)
+		return out, err
 	}
-	return out, err
 }
-
-func (c *web) call(params string) error { return passed(c.send(request(params), true)) }
 
 // post sends a message over HTTP and returns the session that the answer names.
 func post(client *http.Client, at, session string, b []byte) (string, []byte, error) {

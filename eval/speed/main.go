@@ -155,7 +155,7 @@ func (r *Result) disk(o *options, dir string) error {
 		if err != nil {
 			return err
 		}
-		err = begin(c)
+		err = c.begin()
 		for range n {
 			if err == nil {
 				err = c.call(calls[0].params)
@@ -184,14 +184,14 @@ func (r *Result) latency(o *options, dir, transport string) error {
 		} else {
 			var at string
 			if at, end, err = serving(o, dir, state, way); err == nil {
-				c, err = overHTTP(at)
+				c = overHTTP(at, new(string))
 			}
 		}
 		if end != nil {
 			defer end()
 		}
 		if err == nil {
-			err = begin(c)
+			err = c.begin()
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", way, err)
@@ -234,11 +234,8 @@ func (r *Result) load(o *options, dir string) error {
 		defer end()
 		var clients []client
 		for range many {
-			c, err := overHTTP(at)
-			if err == nil {
-				err = begin(c)
-			}
-			if err != nil {
+			c := overHTTP(at, new(string))
+			if err := c.begin(); err != nil {
 				return err
 			}
 			clients = append(clients, c)

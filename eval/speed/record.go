@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,53 +68,71 @@ func recorded(o *options, most int) (*Record, error) {
 
 func millis(d time.Duration) float64 { return float64(d.Round(10*time.Microsecond)) / 1e6 }
 
+// best is the least of three times that f took, in milliseconds.
+func best(f func() error) (float64, error) {
+	var all []float64
+	for range 3 {
+		start := time.Now()
+		if err := f(); err != nil {
+			return 0, err
+		}
+		all = append(all, millis(time.Since(start)))
+	}
+	return slices.Min(all), nil
+}
+
+// run runs the built program and returns what it printed.
+func (o *options) run(args ...string) ([]byte, *os.ProcessState, error) {
+	cmd := exec.Command(o.writ, args...)
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w: %.300s", args[0], args[1], err, out)
+	}
+	return out, cmd.ProcessState, err
+}
+
 func (l *Log) measure(o *options, dir, state string) error {
 	at, end, err := serving(o, dir, state, through)
 	if err != nil {
 		return err
 	}
-	defer func() { end() }()
-	session := &web{}
-	if err = l.fill(session, at); err != nil {
+	session, err := l.fill(at)
+	end()
+	if err != nil {
 		return err
 	}
-	end()
 	l.Bytes = size(state)
-	l.Began, l.Cold = 1e9, 1e9
-	for range 3 {
+	l.Began, l.Cold = math.Inf(1), math.Inf(1)
+	for n := range 3 {
 		start := time.Now()
 		if at, end, err = serving(o, dir, state, through); err != nil {
 			return err
 		}
 		l.Began, start = min(l.Began, millis(time.Since(start))), time.Now()
-		c, _ := overHTTP(at)
-		c.(*web).session = session.session
-		if err := c.call(calls[0].params); err != nil {
-			return err
-		}
+		c := overHTTP(at, &session)
+		err = c.call(calls[0].params)
 		l.Cold = min(l.Cold, millis(time.Since(start)))
-		if l.Said == 0 {
-			if l.Said, err = said(o, state, c); err != nil {
-				return err
-			}
+		if err == nil && n == 0 {
+			l.Said, err = said(o, state, c)
 		}
 		end()
+		if err != nil {
+			return err
+		}
+	}
+	if l.Shown, err = best(func() error {
+		_, _, err := o.run("audit", "show", "--state", state)
+		return err
+	}); err != nil {
+		return err
 	}
 	bundle := filepath.Join(dir, fmt.Sprintf("bundle-%d", l.Calls))
-	for what, to := range map[string]*float64{"show": &l.Shown, "export": &l.Export} {
-		args := []string{"audit", what, "--state", state}
-		*to = 1e9
-		for range 3 {
-			if what == "export" {
-				os.Remove(bundle)
-				args = []string{"audit", "export", "-o", bundle, "--state", state}
-			}
-			start := time.Now()
-			if out, err := exec.Command(o.writ, args...).CombinedOutput(); err != nil {
-				return fmt.Errorf("audit %s: %w: %.300s", what, err, out)
-			}
-			*to = min(*to, millis(time.Since(start)))
-		}
+	if l.Export, err = best(func() error {
+		os.Remove(bundle)
+		_, _, err := o.run("audit", "export", "-o", bundle, "--state", state)
+		return err
+	}); err != nil {
+		return err
 	}
 	if err := l.State.of(o, "--state", state); err != nil {
 		return err
@@ -122,49 +141,39 @@ func (l *Log) measure(o *options, dir, state string) error {
 	return l.Bundle.of(o, "--bundle", bundle)
 }
 
-// fill makes the calls, eight at a time.
-func (l *Log) fill(session *web, at string) error {
-	c, err := overHTTP(at)
-	if err != nil {
-		return err
-	}
-	*session = *c.(*web)
-	if err := begin(session); err != nil {
-		return err
+// fill makes the calls, eight at a time, in one session.
+func (l *Log) fill(at string) (session string, err error) {
+	if err := overHTTP(at, &session).begin(); err != nil {
+		return "", err
 	}
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			c, err := overHTTP(at)
-			for err == nil && failed.Load() == nil {
-				c.(*web).session = session.session
-				n := next.Add(1)
-				if n > int64(l.Calls) {
-					return
-				}
+			own := session
+			c := overHTTP(at, &own)
+			for n := next.Add(1); n <= int64(l.Calls) && failed.Load() == nil; n = next.Add(1) {
 				params := calls[0].params
 				if n%8 == 0 {
 					params = calls[1].params
 				}
-				err = c.call(params)
-			}
-			if err != nil {
-				failed.Store(&err)
+				if err := c.call(params); err != nil {
+					failed.Store(&err)
+				}
 			}
 		})
 	}
 	wg.Wait()
 	if err := failed.Load(); err != nil {
-		return *err
+		return "", *err
 	}
-	return nil
+	return session, nil
 }
 
 // said is what a read takes after another process said something in its session.
-func said(o *options, state string, c client) (ms float64, err error) {
-	out, err := exec.Command(o.writ, "session", "list", "--json", "--state", state).Output()
+func said(o *options, state string, c client) (float64, error) {
+	out, _, err := o.run("session", "list", "--json", "--state", state)
 	var all []struct{ Session string }
 	if err == nil {
 		err = json.Unmarshal(out, &all)
@@ -175,10 +184,10 @@ func said(o *options, state string, c client) (ms float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	ms = 1e9
+	ms := math.Inf(1)
 	for range 3 {
-		if out, err := exec.Command(o.writ, "session", "say", "--state", state, all[0].Session, "Go on, please.").CombinedOutput(); err != nil {
-			return 0, fmt.Errorf("session say: %w: %.300s", err, out)
+		if _, _, err := o.run("session", "say", "--state", state, all[0].Session, "Go on, please."); err != nil {
+			return 0, err
 		}
 		start := time.Now()
 		if err := c.call(calls[0].params); err != nil {
@@ -193,18 +202,17 @@ func said(o *options, state string, c client) (ms float64, err error) {
 func (v *Verified) of(o *options, args ...string) error {
 	var all []Verified
 	for range 3 {
-		cmd, one := exec.Command(o.writ, append([]string{"audit", "verify", "--json"}, args...)...), Verified{}
+		var one Verified
 		start := time.Now()
-		out, err := cmd.Output()
+		out, ended, err := o.run(append([]string{"audit", "verify", "--json"}, args...)...)
+		took := millis(time.Since(start))
 		if err == nil {
 			err = json.Unmarshal(out, &one)
 		}
 		if err != nil {
-			return fmt.Errorf("audit verify: %w: %.300s", err, out)
+			return err
 		}
-		one.Took = millis(time.Since(start))
-		one.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-		one.MB = maxRSS(cmd.ProcessState)
+		one.Took, one.CPU, one.MB = took, (ended.UserTime() + ended.SystemTime()).Seconds(), maxRSS(ended)
 		all = append(all, one)
 	}
 	*v = slices.MinFunc(all, func(a, b Verified) int { return int((a.CPU - b.CPU) * 1e3) })

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 )
 
 // message is what of a JSON-RPC message matters here.
@@ -94,16 +93,8 @@ func relay(transport string, to []string) error {
 			reply(w, http.StatusOK, a)
 		})
 	}
-	cmd := exec.Command(to[0], to[1:]...)
-	in, err := cmd.StdinPipe()
+	cmd, in, out, err := piped(to)
 	if err != nil {
-		return err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
 		return err
 	}
 	on := func(w io.Writer) func([]byte) error {
