@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/strictyaml"
 )
 
 func TestTableIsRead(t *testing.T) {
@@ -20,6 +25,9 @@ func TestTableIsRead(t *testing.T) {
 	if len(table.Commands) == 0 || len(table.Invariants) == 0 {
 		t.Fatal("an empty table")
 	}
+	for _, f := range look(table) {
+		t.Error(f)
+	}
 	for _, c := range table.Commands {
 		// What is shown is what a shell runs only without these.
 		for _, w := range append(slices.Clone(c.Run), c.Stdin) {
@@ -28,6 +36,84 @@ func TestTableIsRead(t *testing.T) {
 			}
 		}
 	}
+}
+
+var (
+	commandName = regexp.MustCompile(`^[a-z][a-z-]{1,30}$`)
+	functionID  = regexp.MustCompile(`^[a-z][a-z/]*\.[A-Za-z]\w*(\.[A-Za-z]\w*)?$`)
+)
+
+// look finds what is wrong with a table. One whose evidence could not fail is: a row of the
+// seeds needs a function, a field and a command that ran before.
+func look(t *Table) []Fault {
+	r := strictyaml.New("t.yaml")
+	commands := map[string]bool{}
+	used := map[string]bool{}
+	for _, c := range t.Commands {
+		switch {
+		case !commandName.MatchString(c.Name) || c.Name == "dir" || commands[c.Name]:
+			r.Fault(c.At("name"), "a command has a name of its own, of small letters", "name: gates")
+		case len(c.Run) < 2 || c.Run[0] != Writ && c.Run[0] != Eval:
+			r.Fault(c.Node, "a command is one of writ or writ-eval, with arguments", "run: [writ-eval, gates, --json]")
+		}
+		for _, a := range append([]string{c.Stdin}, c.Run...) {
+			for _, m := range placeholder.FindAllStringSubmatch(a, -1) {
+				if m[1] != "dir" && (!commands[m[1]] || m[2] == "") || m[1] == "dir" && m[2] != "" {
+					r.Fault(c.Node, "a placeholder is {dir} or {command:/pointer} of a command above", "")
+				}
+				used[m[1]] = true
+			}
+		}
+		commands[c.Name] = true
+	}
+	ids := map[string]bool{}
+	for i := range t.Invariants {
+		v := &t.Invariants[i]
+		switch {
+		case v.Number.N != i+1:
+			r.Fault(v.At("n"), "invariants are numbered from 1 without a gap", "n: "+strconv.Itoa(i+1))
+		case v.Group == "" || v.Statement == "":
+			r.Fault(v.Node, "an invariant has a group and a statement", "")
+		case v.ID != "" && ids[v.ID]:
+			r.Fault(v.At("id"), "an id stands once", "")
+		case v.ID != "" && (len(v.Enforced) == 0 || len(v.Evidence) == 0):
+			r.Fault(v.Node, "what a seed demands is enforced by a function and shown by a command", "")
+		case v.ID == "" && len(v.Tests) == 0:
+			r.Fault(v.Node, "an invariant is held by a test", "tests: [TestName]")
+		}
+		ids[v.ID] = true
+		for _, e := range v.Enforced {
+			if !functionID.MatchString(e) {
+				r.Fault(v.At("enforced"), "not a function, as package.Function or package.Type.Method", "")
+			}
+		}
+		for _, e := range v.Evidence {
+			for _, p := range []string{e.Field, e.Same} {
+				if _, err := strictjson.ParsePointer(p); err != nil || p == "" && p == e.Field {
+					r.Fault(e.Node, "not a JSON pointer to a field", "field: /plan_gate/failed")
+				}
+			}
+			if !commands[e.Of] {
+				r.Fault(e.At("of"), "no command of that name", "")
+			}
+			ways := 0
+			for _, given := range []bool{e.Is.Given(), e.Over.Given(), e.Same != "", e.Absent} {
+				if given {
+					ways++
+				}
+			}
+			if ways != 1 {
+				r.Fault(e.Node, "a field has exactly one of is, over, same and absent", "")
+			}
+			used[e.Of] = true
+		}
+	}
+	for _, c := range t.Commands {
+		if !used[c.Name] {
+			r.Fault(c.Node, "a command nothing is shown by", "remove it")
+		}
+	}
+	return r.Faults()
 }
 
 // TestTables: testdata/tables/*.txtar are tables with the faults they have.
@@ -51,11 +137,14 @@ func TestTables(t *testing.T) {
 			}
 		}
 		read, faults := Parse("t.yaml", []byte(table))
+		if read != nil {
+			faults = look(read)
+		}
 		var got strings.Builder
 		for _, f := range faults {
 			fmt.Fprintln(&got, f)
 		}
-		if got.String() != want || (read == nil) != (want != "") {
+		if got.String() != want {
 			t.Errorf("%s: got\n%s", file, &got)
 		}
 	}
