@@ -7,58 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"time"
 )
 
-// The parts of SPDX 2.3 that a bill of materials of a Go program has.
-type (
-	spdx struct {
-		Version       string         `json:"spdxVersion"`
-		License       string         `json:"dataLicense"`
-		ID            string         `json:"SPDXID"`
-		Name          string         `json:"name"`
-		Namespace     string         `json:"documentNamespace"`
-		Creation      spdxCreation   `json:"creationInfo"`
-		Packages      []spdxPackage  `json:"packages"`
-		Relationships []spdxRelation `json:"relationships"`
-	}
-	spdxCreation struct {
-		Created  string   `json:"created"`
-		Creators []string `json:"creators"`
-	}
-	spdxPackage struct {
-		ID        string         `json:"SPDXID"`
-		Name      string         `json:"name"`
-		Version   string         `json:"versionInfo"`
-		Location  string         `json:"downloadLocation"`
-		Analyzed  bool           `json:"filesAnalyzed"`
-		Concluded string         `json:"licenseConcluded"`
-		Declared  string         `json:"licenseDeclared"`
-		Copyright string         `json:"copyrightText"`
-		Checksums []spdxChecksum `json:"checksums,omitempty"`
-		Comment   string         `json:"comment,omitempty"`
-		Refs      []spdxRef      `json:"externalRefs"`
-	}
-	spdxChecksum struct {
-		Algorithm string `json:"algorithm"`
-		Value     string `json:"checksumValue"`
-	}
-	spdxRef struct {
-		Category string `json:"referenceCategory"`
-		Type     string `json:"referenceType"`
-		Locator  string `json:"referenceLocator"`
-	}
-	spdxRelation struct {
-		From string `json:"spdxElementId"`
-		Type string `json:"relationshipType"`
-		To   string `json:"relatedSpdxElement"`
-	}
-)
-
 var notOfAnID = regexp.MustCompile(`[^0-9A-Za-z.-]+`)
 
-// bill is what a program is made of, read from the program itself.
+type object map[string]any
+
+// bill is what a program is made of, read from the program itself, in SPDX 2.3.
 func (r *release) bill(name, built string, exe []byte) ([]byte, error) {
 	info, err := buildinfo.ReadFile(built)
 	if err != nil {
@@ -67,34 +25,32 @@ func (r *release) bill(name, built string, exe []byte) ([]byte, error) {
 	if info.Path != program {
 		return nil, errors.New("it is another program")
 	}
-	const nobody = "NOASSERTION"
+	const nobody, document = "NOASSERTION", "SPDXRef-DOCUMENT"
 	sum := sha256.Sum256(exe)
-	of := func(id, path, version string) spdxPackage {
-		return spdxPackage{ID: "SPDXRef-" + notOfAnID.ReplaceAllString(id, "-"), Name: path, Version: version,
-			Location: nobody, Concluded: nobody, Declared: nobody, Copyright: nobody,
-			Refs: []spdxRef{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + path + "@" + version}}}
+	var packages, relations []object
+	from, relation := document, "DESCRIBES"
+	add := func(id, path, version string, more object) {
+		p := object{"SPDXID": "SPDXRef-" + notOfAnID.ReplaceAllString(id, "-"), "name": path, "versionInfo": version, "filesAnalyzed": false,
+			"downloadLocation": nobody, "licenseConcluded": nobody, "licenseDeclared": nobody, "copyrightText": nobody,
+			"externalRefs": []object{{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": "pkg:golang/" + path + "@" + version}}}
+		maps.Copy(p, more)
+		packages = append(packages, p)
+		relations = append(relations, object{"spdxElementId": from, "relationshipType": relation, "relatedSpdxElement": p["SPDXID"]})
 	}
-	own := of("program", info.Main.Path, r.version)
-	own.Declared, own.Checksums = "Apache-2.0", []spdxChecksum{{"SHA256", hex.EncodeToString(sum[:])}}
-	doc := spdx{Version: "SPDX-2.3", License: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: name,
-		Namespace: "https://" + info.Main.Path + "/spdx/" + name + "-" + hex.EncodeToString(sum[:8]),
-		Creation:  spdxCreation{r.at.Format(time.RFC3339), []string{"Tool: writ-release"}},
-		Packages:  []spdxPackage{own},
-	}
-	doc.Relationships = []spdxRelation{{doc.ID, "DESCRIBES", own.ID}}
-	add := func(p spdxPackage) {
-		doc.Packages = append(doc.Packages, p)
-		doc.Relationships = append(doc.Relationships, spdxRelation{own.ID, "DEPENDS_ON", p.ID})
-	}
-	add(of("stdlib", "stdlib", info.GoVersion))
+	add("program", info.Main.Path, r.version, object{"licenseDeclared": "Apache-2.0",
+		"checksums": []object{{"algorithm": "SHA256", "checksumValue": hex.EncodeToString(sum[:])}}})
+	from, relation = "SPDXRef-program", "DEPENDS_ON"
+	add("stdlib", "stdlib", info.GoVersion, nil)
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			return nil, fmt.Errorf("%s is replaced", m.Path)
 		}
-		p := of("module-"+m.Path, m.Path, m.Version)
-		p.Location, p.Comment = "https://proxy.golang.org/"+m.Path+"/@v/"+m.Version+".zip", "go.sum "+m.Sum
-		add(p)
+		add("module-"+m.Path, m.Path, m.Version, object{"downloadLocation": "https://proxy.golang.org/" + m.Path + "/@v/" + m.Version + ".zip", "comment": "go.sum " + m.Sum})
 	}
-	out, err := json.MarshalIndent(doc, "", "  ")
+	out, err := json.MarshalIndent(object{"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": document, "name": name,
+		"documentNamespace": "https://" + info.Main.Path + "/spdx/" + name + "-" + hex.EncodeToString(sum[:8]),
+		"creationInfo":      object{"created": r.at.Format(time.RFC3339), "creators": []string{"Tool: writ-release"}},
+		"packages":          packages, "relationships": relations,
+	}, "", "  ")
 	return append(out, '\n'), err
 }

@@ -196,22 +196,23 @@ func (r *release) make(system string, write func(name string, b []byte) error) e
 	sorted(files)
 	switch goos {
 	case "windows":
-		return all(write, name+".zip", func() ([]byte, error) { return zipped(files, r.at) })
+		if b, err = zipped(files, r.at); err == nil {
+			err = write(name+".zip", b)
+		}
+		return err
 	case "linux":
-		if err := all(write, name+".deb", func() ([]byte, error) { return r.debian(goarch, b) }); err != nil {
+		deb, err := r.debian(goarch, b)
+		if err == nil {
+			err = write(name+".deb", deb)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return all(write, name+".tar.gz", func() ([]byte, error) { return tarred(files, r.at, "") })
-}
-
-// all makes a file and hands it on.
-func all(write func(string, []byte) error, name string, pack func() ([]byte, error)) error {
-	b, err := pack()
-	if err != nil {
+	if b, err = tarred(files, r.at, ""); err != nil {
 		return err
 	}
-	return write(name, b)
+	return write(name+".tar.gz", b)
 }
 
 func sorted(files []file) {

@@ -17,11 +17,7 @@ import (
 // before what is in it. Names begin with prefix.
 func tarred(files []file, at time.Time, prefix string) ([]byte, error) {
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	w := tar.NewWriter(z)
+	w := tar.NewWriter(&b)
 	made := map[string]bool{".": true}
 	var dir func(name string) error
 	dir = func(name string) error {
@@ -49,8 +45,7 @@ func tarred(files []file, at time.Time, prefix string) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	err = z.Close()
-	return b.Bytes(), err
+	return compressed(b.Bytes())
 }
 
 // zipped is files as the archive that Windows opens.

@@ -138,7 +138,7 @@ func TestSameBytes(t *testing.T) {
 			t.Errorf("%s has no checksum", name)
 		}
 	}
-	var bill spdx
+	var bill struct{ Packages, Relationships []object }
 	b, _ := os.ReadFile(filepath.Join(outs[0], "writ_1.2.3_linux_amd64.spdx.json"))
 	if err := json.Unmarshal(b, &bill); err != nil || len(bill.Packages) < 10 || len(bill.Relationships) != len(bill.Packages) {
 		t.Errorf("a bill of %d packages and %d relations: %v", len(bill.Packages), len(bill.Relationships), err)
