@@ -26,14 +26,6 @@ var embedded embed.FS
 // the gate must give; and may have, for who reads the file, the attack it is a
 // case of, as testdata/attacks.txt names it, and a note.
 
-// expected reads what a case expects; a generated one expects "" or a reason.
-func expected(s string) expectation {
-	if s == "accept" || s == "" {
-		return nil
-	}
-	return expectation{s}
-}
-
 // written is a text that YAML may not be able to hold: hex is bytes, and in
 // either form fill is put, times over, where {fill} stands.
 type written struct {
@@ -135,10 +127,11 @@ func (l *loader) digest(section string) string {
 	return sum(h)
 }
 
-// loaded is a case with the kind of its file.
+// loaded is a case with its id, the kind of its file, and what it must be blocked for, if
+// it must be.
 type loaded[T any] struct {
-	kind string
-	c    T
+	id, kind, want string
+	c              T
 }
 
 // load reads all cases of a section.
@@ -170,7 +163,10 @@ func load[T any](l *loader, section string, head func(*T) (id, expect string)) (
 				l.fault("%s: the id %s stands in %s too", file, id, where)
 			}
 			l.seen[id] = file
-			out = append(out, loaded[T]{kind, form.Cases[i]})
+			if expect == "accept" {
+				expect = ""
+			}
+			out = append(out, loaded[T]{id, kind, expect, form.Cases[i]})
 		}
 	}
 	return out

@@ -18,8 +18,7 @@ func newHandMade(suite string) *Section {
 func handMade[T any](l *loader, suite string, head func(*T) (id, expect string), judge func(*T) answer) *Section {
 	s := newHandMade(suite)
 	for _, c := range load(l, suite, head) {
-		id, expect := head(&c.c)
-		s.score(id, c.kind, expected(expect), judge(&c.c))
+		s.score(c.id, c.kind, c.want, judge(&c.c))
 	}
 	return s.finish()
 }

@@ -60,13 +60,13 @@ func provenanceGate(g Gates, l *loader) *Section {
 			}
 		}
 		for _, p := range profiles {
-			id := c.c.ID + "@" + string(p)
+			id := c.id + "@" + string(p)
 			if w.policies[p] == nil {
-				l.fault("provenance_gate: %s has no policy of profile %s", c.c.ID, p)
+				l.fault("provenance_gate: %s has no policy of profile %s", c.id, p)
 				continue
 			}
 			run := &session{gates: g, world: w, profile: p, sessions: map[string]*gate.Session{}}
-			s.score(id, c.kind, expected(c.c.Expect), run.judge(&c.c))
+			s.score(id, c.kind, c.want, run.judge(&c.c))
 		}
 	}
 	return s.finish()

@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -99,14 +100,9 @@ type Failed struct {
 	Got  string `json:"got"`
 }
 
-// expectation is what a case must come to: accepted if there is no reason, else
-// blocked for one of the reasons.
-type expectation []string
-
-func (e expectation) accept() bool { return len(e) == 0 }
-
-func (e expectation) word() string {
-	if e.accept() {
+// verdictOn is what a case must come to: accepted if there is no reason to block it.
+func verdictOn(want string) string {
+	if want == "" {
 		return "accept"
 	}
 	return "block"
@@ -123,67 +119,51 @@ func newSection(suite string) *Section {
 	return &Section{Suite: suite, Kinds: map[string]*Kind{}, FailedCases: []Failed{}}
 }
 
-// score counts one case.
-func (s *Section) score(id, kind string, want expectation, got answer) {
+// score counts one case: what it must be blocked for, "" if it must be accepted, and what
+// it came to.
+func (s *Section) score(id, kind, want string, got answer) {
 	s.Total++
 	k := s.Kinds[kind]
 	if k == nil {
-		k = &Kind{Expect: want.word()}
+		k = &Kind{Expect: verdictOn(want)}
 		s.Kinds[kind] = k
-	} else if k.Expect != want.word() {
+	} else if k.Expect != verdictOn(want) {
 		k.Expect = "mixed"
 	}
 	k.Total++
-	accepted := got.reason == ""
-	ok := false
-	switch {
-	case want.accept():
+	if want == "" {
 		s.MustAccept++
-		switch {
-		case !accepted:
-			s.FalseBlocks++
-		case got.wrong != "":
-			s.WrongResults++
-		default:
-			ok = true
-		}
-	default:
+	} else {
 		s.MustBlock++
-		switch {
-		case accepted:
-			s.FalseAccepts++
-		case !slices.Contains(want, got.reason) || got.wrong != "":
-			s.WrongReasons++
-		default:
-			ok = true
-		}
 	}
-	if ok {
+	var fault *int
+	switch {
+	case want == "" && got.reason != "":
+		fault = &s.FalseBlocks
+	case want == "" && got.wrong != "":
+		fault = &s.WrongResults
+	case want != "" && got.reason == "":
+		fault = &s.FalseAccepts
+	case want != got.reason || got.wrong != "":
+		fault = &s.WrongReasons
+	}
+	if fault == nil {
 		s.Passed++
 		k.Passed++
 	} else {
+		*fault++
 		s.Failed++
 		if s.Cases != nil || len(s.FailedCases) < maxFailedShown {
-			s.FailedCases = append(s.FailedCases, Failed{id, kind, want.String(), got.String()})
+			s.FailedCases = append(s.FailedCases, Failed{id, kind, cmp.Or(want, "accept"), got.String()})
 		}
 	}
 	if s.Cases != nil {
-		s.Cases[id] = Verdict{want.word(), strings.Join(want, " or "), ok}
+		s.Cases[id] = Verdict{verdictOn(want), want, fault == nil}
 	}
-}
-
-func (e expectation) String() string {
-	if e.accept() {
-		return "accept"
-	}
-	return strings.Join(e, " or ")
 }
 
 func (a answer) String() string {
-	out := a.reason
-	if out == "" {
-		out = "accept"
-	}
+	out := cmp.Or(a.reason, "accept")
 	if a.wrong != "" {
 		out += ": " + a.wrong
 	}
