@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +33,7 @@ func gatesCommand() *cobra.Command {
 			if err != nil {
 				return cli.Fail(cli.ExitData, "", "%w", err)
 			}
-			if err := tellResult(c, r.JSON, "--out", out, asJSON, func(w io.Writer) error { return printGates(w, r, out) }); err != nil {
+			if err := tellResult(c, r, out, asJSON, gatesTable(r, out), nil); err != nil {
 				return err
 			}
 			return gatesOutcome(r)
@@ -54,9 +54,10 @@ func gatesOutcome(r *gates.Report) error {
 	return nil
 }
 
-// printGates prints one line a section, and what failed.
-func printGates(w io.Writer, r *gates.Report, out string) error {
+// gatesTable is one line a section, and what failed.
+func gatesTable(r *gates.Report, out string) string {
 	const failedShown = 10 // of each section
+	w := &strings.Builder{}
 	line := func(name string, cells ...any) {
 		fmt.Fprintf(w, "%-16s", name)
 		for i, c := range cells {
@@ -79,6 +80,6 @@ func printGates(w io.Writer, r *gates.Report, out string) error {
 			fmt.Fprintf(w, "failed: %s (%s): want %s, got %s\n", cli.Printable(f.ID), cli.Printable(f.Kind), cli.Printable(f.Want), cli.Printable(f.Got))
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d cases made by hand, %d generated with seed %d; %s\n", r.HandMade, r.Fuzzed, r.Seed, cli.Printable(out))
-	return err
+	fmt.Fprintf(w, "%d cases made by hand, %d generated with seed %d; %s\n", r.HandMade, r.Fuzzed, r.Seed, cli.Printable(out))
+	return w.String()
 }

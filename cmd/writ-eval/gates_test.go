@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -20,13 +19,10 @@ func TestGatesFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	if err := printGates(&out, r, "some\x1bfile"); err != nil {
-		t.Fatal(err)
-	}
+	out := gatesTable(r, "some\x1bfile")
 	for _, want := range []string{"failed: a_read_needs_no_provenance@standard (seed): want accept, got none", "more in some\\u001bfile\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in\n%s", want, out.String())
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
 	var e *cli.Exit

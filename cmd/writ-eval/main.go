@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -54,27 +55,32 @@ func showProgress(c *cobra.Command, doing string) (tell func(string), end func()
 	return func(now string) { fmt.Fprintf(w, "\r\x1b[K%s", cli.OneLine(now, 100)) }, func() { fmt.Fprint(w, "\r\x1b[K") }
 }
 
-// tellResult writes the result of an evaluation to a file, if one is named, and
-// prints it, as JSON or as a table. flag is the one that names the file.
-func tellResult(c *cobra.Command, encode func() ([]byte, error), flag, file string, asJSON bool, table func(io.Writer) error) error {
-	b, err := encode()
+// tellResult writes the result of an evaluation to a file, if one is named, and what is
+// beside it under the same name with another end, and prints it, as JSON or as text.
+func tellResult(c *cobra.Command, r interface{ JSON() ([]byte, error) }, file string, asJSON bool, text string, beside map[string]string) error {
+	b, err := r.JSON()
 	if err != nil {
 		return cli.Fail(cli.ExitIO, "", "cannot encode: %w", err)
 	}
 	if file != "" {
-		if err = os.MkdirAll(filepath.Dir(file), 0o755); err == nil {
+		ext := filepath.Ext(file)
+		err := os.MkdirAll(filepath.Dir(file), 0o755)
+		if err == nil {
 			err = os.WriteFile(file, b, 0o644)
 		}
+		for end, text := range beside {
+			if err == nil && text != "" && ext != "" {
+				err = os.WriteFile(strings.TrimSuffix(file, ext)+end, []byte(text), 0o644)
+			}
+		}
 		if err != nil {
-			return cli.Fail(cli.ExitIO, c.CommandPath()+" "+flag+" FILE", "the result cannot be written: %w", err)
+			return cli.Fail(cli.ExitIO, c.CommandPath()+" --out FILE", "the result cannot be written: %w", err)
 		}
 	}
-	if asJSON {
-		_, err = c.OutOrStdout().Write(b)
-	} else {
-		err = table(c.OutOrStdout())
+	if !asJSON {
+		b = []byte(text)
 	}
-	if err != nil {
+	if _, err := c.OutOrStdout().Write(b); err != nil {
 		return cli.Fail(cli.ExitIO, "", "cannot print: %w", err)
 	}
 	return nil

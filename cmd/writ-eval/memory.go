@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,16 +68,9 @@ func memoryCommand() *cobra.Command {
 			if err != nil {
 				return cli.Fail(cli.ExitData, "", "%w", err)
 			}
-			if err := tellResult(c, r.JSON, "--out", out, asJSON, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s%s\n", r.Table(), cli.Printable(out))
+			text := fmt.Sprintf("%s%s\n", r.Table(), cli.Printable(out))
+			if err := tellResult(c, r, out, asJSON, text, map[string]string{".svg": r.SVG()}); err != nil {
 				return err
-			}); err != nil {
-				return err
-			}
-			if svg := r.SVG(); svg != "" && out != "" && filepath.Ext(out) != "" {
-				if err := os.WriteFile(strings.TrimSuffix(out, filepath.Ext(out))+".svg", []byte(svg), 0o644); err != nil {
-					return cli.Fail(cli.ExitIO, "writ-eval memory --out FILE", "the charts cannot be written: %w", err)
-				}
 			}
 			return memoryOutcome(r)
 		},

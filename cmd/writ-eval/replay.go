@@ -3,9 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,20 +57,7 @@ func replayCommand() *cobra.Command {
 				fmt.Fprintf(c.ErrOrStderr(), "%s was left alone: it is of all of them\n", out)
 				out = ""
 			}
-			if err := tellResult(c, r.JSON, "--out", out, asJSON, r.Markdown); err != nil || out == "" {
-				return err
-			}
-			var md strings.Builder
-			_ = r.Markdown(&md) // a builder takes everything
-			for ext, text := range map[string]string{".md": md.String(), ".svg": r.SVG()} {
-				if text == "" {
-					continue
-				}
-				if err := os.WriteFile(strings.TrimSuffix(out, filepath.Ext(out))+ext, []byte(text), 0o644); err != nil {
-					return cli.Fail(cli.ExitIO, c.CommandPath()+" --out FILE", "the report cannot be written: %w", err)
-				}
-			}
-			return nil
+			return tellResult(c, r, out, asJSON, r.Markdown(), map[string]string{".md": r.Markdown(), ".svg": r.SVG()})
 		},
 	}
 	f := c.Flags()

@@ -2,12 +2,11 @@ package replay
 
 import (
 	"fmt"
-	"io"
 	"strings"
 )
 
-// Markdown writes the report for people. What it says is computed, all of it.
-func (r *Report) Markdown(out io.Writer) error {
+// Markdown is the report for people. What it says is computed, all of it.
+func (r *Report) Markdown() string {
 	w := &strings.Builder{}
 	row := func(cells ...any) {
 		for _, c := range cells {
@@ -76,8 +75,7 @@ func (r *Report) Markdown(out io.Writer) error {
 	for _, x := range r.Wrong {
 		row(x.Suite, x.Rule, "`"+x.Reason+"`", "`"+x.Tool+" "+x.Pointer+"`", x.Count)
 	}
-	_, err := io.WriteString(out, w.String())
-	return err
+	return w.String()
 }
 
 // String is k/n, and the share with its interval.

@@ -59,6 +59,14 @@ type passed struct {
 
 func (p *passed) step() *Step { return &p.t.Steps[p.i] }
 
+// cut is the trace up to the act, which is the attacker's now.
+func (p *passed) cut() *Trace {
+	x := *p.t
+	x.Kind, x.Steps = "attack", slices.Clone(p.t.Steps[:p.i+1])
+	x.Steps[p.i].Attacker = true
+	return &x
+}
+
 // role returns what the policy says of an argument, "" where that is not for the
 // attacker to choose anything by.
 func (p *passed) role(pointer string) leaf {
@@ -110,13 +118,6 @@ func (s *suite) transformed(tr transform, seed uint64) (out []trial) {
 		h := fnv.New64a()
 		fmt.Fprint(h, p.t.ID, p.i, tr.name)
 		r := rand.New(rand.NewPCG(seed, h.Sum64()))
-		cut := func() *Trace {
-			x := *p.t
-			x.Kind, x.Steps = "attack", slices.Clone(p.t.Steps[:p.i+1])
-			x.ID = fmt.Sprint(p.t.ID, "#", p.i)
-			x.Steps[p.i].Attacker = true
-			return &x
-		}
 		if tr.before != nil {
 			if x := tr.before(s, p, r); x != nil {
 				add(x)
@@ -124,8 +125,8 @@ func (s *suite) transformed(tr transform, seed uint64) (out []trial) {
 			continue
 		}
 		for _, args := range tr.alter(s, p, r) {
-			x := cut()
-			x.Steps[p.i].Args = args
+			x := p.cut()
+			x.ID, x.Steps[p.i].Args = fmt.Sprint(p.t.ID, "#", p.i), args
 			add(x)
 		}
 	}
@@ -315,15 +316,12 @@ func noArguments(_ *suite, t *Trace) (out []*Trace) {
 // twin adds to the result that showed a selected record another one that differs in
 // what selects it alone, and selects that. Only where others can make one appear.
 func twin(s *suite, p *passed, _ *rand.Rand) *Trace {
-	x := *p.t
-	x.Kind, x.Steps = "attack", slices.Clone(p.t.Steps[:p.i+1])
+	x, made := p.cut(), false
 	act := &x.Steps[p.i]
-	act.Attacker = true
-	made := false
 	act.Args = encode(walk(measure.Decode(act.Args), nil, func(path []string, v any) any {
 		l := p.role(strictjson.Pointer(path))
 		id, isText := v.(string)
-		if made || l.role != "selector" && l.role != "target" || l.rule == "const" || !isText {
+		if made || !l.names() || l.rule == "const" || !isText {
 			return v
 		}
 		other := "9" + id
@@ -368,7 +366,7 @@ func twin(s *suite, p *passed, _ *rand.Rand) *Trace {
 	if !made {
 		return nil
 	}
-	return &x
+	return x
 }
 
 func again(s *suite, p *passed, _ *rand.Rand) *Trace {
@@ -376,10 +374,11 @@ func again(s *suite, p *passed, _ *rand.Rand) *Trace {
 	if t := s.plain.catalogue.Lookup(s.plain.server, p.step().Tool); t == nil || t.Contract == nil || t.Effect(args)&(policy.Send|policy.Transfer) == 0 {
 		return nil
 	}
-	x := *p.t
-	x.Kind, x.Steps = "attack", append(slices.Clone(p.t.Steps[:p.i+1]), *p.step())
+	x := p.cut()
+	x.Steps[p.i].Attacker = false
+	x.Steps = append(x.Steps, *p.step())
 	x.Steps[p.i+1].Attacker = true
-	return &x
+	return x
 }
 
 // perLeaf makes an alteration of each leaf that decides something about the act.
@@ -581,7 +580,7 @@ func respell(p *passed, l leaf, v any, r *rand.Rand) []any {
 }
 
 func short(p *passed, l leaf, v any, _ *rand.Rand) (out []any) {
-	if l.role != "selector" && l.role != "target" {
+	if !l.names() {
 		return nil
 	}
 	key := lastKey(strings.Split(l.from, "/"))
