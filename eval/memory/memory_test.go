@@ -167,11 +167,11 @@ func TestJudge(t *testing.T) {
 func TestRules(t *testing.T) {
 	of := func(id string) Revision {
 		s := Systems()[slices.IndexFunc(Systems(), func(s System) bool { return s.ID == id })]
-		var all []played
+		var all played
 		for i := range 90 {
-			all = append(all, newChain(11, i, 0, false).play(s.New()))
+			newChain(11, i, 0, false).play(s.New(), &all)
 		}
-		return s.revision(all)
+		return s.revision(&all)
 	}
 	if r := of("newest_wins"); r.Slot.Current.Rate != 1 || r.Words.Current.Rate != 1 || r.Slot.Beside.Count != 0 || r.Kept.Rate != 1 || r.History != nil {
 		t.Errorf("newest wins: %+v", r)
@@ -188,7 +188,9 @@ func TestRules(t *testing.T) {
 	if r := of("origin_accepted"); r.Aimed.Current.Count != 0 || r.Aimed.Flagged.Rate != 1 {
 		t.Errorf("origin, accepted: %+v", r.Aimed)
 	}
-	if r := (System{New: func() Memory { return silent{} }}).revision([]played{newChain(11, 0, 4, false).play(silent{})}); r.Slot.Flagged.Rate != 1 || r.Kept.Count != 0 || r.Slot.Reads != 4 {
+	var none played
+	newChain(11, 0, 4, false).play(silent{}, &none)
+	if r := (System{New: func() Memory { return silent{} }}).revision(&none); r.Slot.Flagged.Rate != 1 || r.Kept.Count != 0 || r.Slot.Reads != 4 {
 		t.Errorf("a memory that says nothing: %+v", r)
 	}
 }

@@ -63,40 +63,52 @@ func (m *product) apply(d memory.Decision) Filed {
 	return f
 }
 
-func (m *product) Propose(tool string, payload []byte) Filed {
+// propose hands on what was proposed, with what the server found for it, if anything.
+func (m *product) propose(tool string, payload []byte, found *memory.Captured) Filed {
 	m.calls++
+	c := m.c
+	c.Task = fmt.Sprintf("t%d", m.calls/500) // a task may propose only so much
+	c.Exposed = slices.ContainsFunc(m.heard, func(e Evidence) bool { return e.Level < LevelUser })
+	if found != nil {
+		c.Captured = []memory.Captured{*found}
+	}
+	d := m.handle(m.state, c, writ.Proposal{ToolName: tool, Payload: payload})
+	f := m.apply(d)
+	for _, id := range f.IDs {
+		if strings.HasPrefix(id, "obs_") && found != nil {
+			m.evidence[id] = found.Ref
+		}
+	}
+	if d.Outcome.Kept != nil {
+		f.IDs = append([]string{d.Outcome.Kept.ID}, f.IDs...)
+	}
+	return f
+}
+
+// captured is the evidence that was heard as the i-th, as the server captures it.
+func (m *product) captured(i int, whole bool) *memory.Captured {
+	e := m.heard[i]
+	return &memory.Captured{Ref: e.ID, Evidence: "s_eval/" + e.ID, Seen: uint64(i + 1), Label: labels[e.Level], Source: e.Source, Verbatim: true, Between: true, Whole: whole}
+}
+
+func (m *product) Propose(tool string, payload []byte) Filed {
 	ob := payload
 	if tool == memory.ToolTestResult {
 		ob = strictjson.Get(payload, "observation")
 	}
 	raw, _ := strictjson.Text(strictjson.Get(ob, "raw_payload"))
 	ref, _ := strictjson.Text(strictjson.Get(ob, "source_ref"))
-	c := m.c
-	c.Task = fmt.Sprintf("t%d", m.calls/500) // a task may propose only so much
-	c.Exposed = slices.ContainsFunc(m.heard, func(e Evidence) bool { return e.Level < LevelUser })
-	from := ""
 	for i, e := range slices.Backward(m.heard) {
-		if named := ref == e.ID; named || ref == "" && raw != "" && quoted(e.Text, raw) {
-			ok := quoted(e.Text, raw)
-			c.Captured = []memory.Captured{{Ref: e.ID, Evidence: "s_eval/" + e.ID, Seen: uint64(i + 1), Label: labels[e.Level], Source: e.Source, Verbatim: ok, Whole: ok && raw == e.Text, Between: ok, Offset: max(0, strings.Index(e.Text, raw))}}
+		if ok := quoted(e.Text, raw); ref == e.ID || ref == "" && raw != "" && ok {
+			x := m.captured(i, ok && raw == e.Text)
+			x.Verbatim, x.Between, x.Offset = ok, ok, max(0, strings.Index(e.Text, raw))
 			if ok && raw != e.Text && e.Text[0] != '{' {
-				c.Captured[0].Text = quote.Widened(e.Text, raw)
+				x.Text = quote.Widened(e.Text, raw)
 			}
-			from = e.ID
-			break
+			return m.propose(tool, payload, x)
 		}
 	}
-	f := m.apply(m.handle(m.state, c, writ.Proposal{ToolName: tool, Payload: payload}))
-	m.keep(f, from)
-	return f
-}
-
-func (m *product) keep(f Filed, from string) {
-	for _, id := range f.IDs {
-		if strings.HasPrefix(id, "obs_") && from != "" {
-			m.evidence[id] = from
-		}
-	}
+	return m.propose(tool, payload, nil)
 }
 
 var labels = map[int]writ.Label{LevelUser: writ.User, LevelTool: writ.System, LevelStranger: writ.External}
@@ -118,22 +130,17 @@ func quoted(text, raw string) bool {
 
 // Remember is the everyday tool.
 func (m *product) Remember(n Note) Filed {
-	m.calls++
-	about := n.Subject
+	payload, about := []any{"text", n.Text}, n.Subject
 	if about != "" && n.Predicate != "" {
 		about += ": " + n.Predicate
 	}
-	payload := []any{"text", n.Text}
 	if about != "" {
 		payload = append(payload, "about", about)
 	}
 	if n.Replaces != "" {
 		payload = append(payload, "replaces", n.Replaces)
 	}
-	c := m.c
-	c.Task = fmt.Sprintf("t%d", m.calls/500)
-	c.Exposed = slices.ContainsFunc(m.heard, func(e Evidence) bool { return e.Level < LevelUser })
-	from := ""
+	var found *memory.Captured
 	s, best := memory.Sought(n.Text, about), 0
 	for i, e := range slices.Backward(m.heard) {
 		for j := range m.units[i] {
@@ -143,35 +150,25 @@ func (m *product) Remember(n Note) Filed {
 				r += 20 // as the server has it
 			}
 			if r > best {
-				best, from = r, e.ID
-				source := e.Source
+				best, found = r, m.captured(i, u.Wide == e.Text)
 				if e.Level == LevelUser {
-					source = "user:user"
+					found.Source = "user:user"
 				}
-				c.Captured = []memory.Captured{{Ref: e.ID, Evidence: "s_eval/" + e.ID, Seen: uint64(i + 1), Label: labels[e.Level], Source: source, Verbatim: true, Between: true,
-					Whole: u.Wide == e.Text, Offset: u.Offset, Text: u.Wide, Value: strictjson.Quote(s.Value(u))}}
+				found.Offset, found.Text, found.Value = u.Offset, u.Wide, strictjson.Quote(s.Value(u))
 			}
 		}
 	}
 	for i, e := range slices.Backward(m.heard) {
-		if best > 0 || !quoted(e.Text, n.Text) {
-			continue
+		if found == nil && quoted(e.Text, n.Text) {
+			text := n.Text
+			if e.Text != text {
+				text = quote.Widened(e.Text, text)
+			}
+			found = m.captured(i, e.Text == n.Text)
+			found.Offset, found.Text, found.Value = max(0, strings.Index(e.Text, text)), text, strictjson.Quote(text)
 		}
-		whole, text := e.Text == n.Text, n.Text
-		if !whole {
-			text = quote.Widened(e.Text, n.Text)
-		}
-		best, from = 1, e.ID
-		c.Captured = []memory.Captured{{Ref: e.ID, Evidence: "s_eval/" + e.ID, Seen: uint64(i + 1), Label: labels[e.Level], Source: e.Source, Verbatim: true, Between: true, Whole: whole,
-			Offset: max(0, strings.Index(e.Text, text)), Text: text, Value: strictjson.Quote(text)}}
 	}
-	d := m.handle(m.state, c, writ.Proposal{ToolName: memory.ToolRemember, Payload: object(payload...)})
-	f := m.apply(d)
-	m.keep(f, from)
-	if d.Outcome.Kept != nil {
-		f.IDs = append([]string{d.Outcome.Kept.ID}, f.IDs...)
-	}
-	return f
+	return m.propose(memory.ToolRemember, object(payload...), found)
 }
 
 // units are the sentences of a text, or its records.

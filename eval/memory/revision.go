@@ -117,23 +117,24 @@ func judge(items []Item, means, others []string, slot bool) (how int, besides bo
 // untilRead is when a read comes after an update.
 const untilRead = 20 * time.Minute
 
-// played is what one chain came to in one system.
+// played is what chains came to in one system.
 type played struct {
+	chains                      int
 	slot, words, aimed, spelled tally
-	channel                     int
+	channels                    [6]tally
 	gaps                        [3]tally
-	each                        []int // by update
-	history, kept, refused      int   // history -1 for no list
+	each                        [longUpdates]tally // by update, of long chains
+	history, kept, aims         int                // of those that are aimed at; history below 0 for no list
+	refused                     int
 }
 
 // play tells a memory the values of a chain, one after the other, and reads after
 // each.
-func (c *chain) play(m Memory) (out played) {
-	out.channel = c.channel
+func (c *chain) play(m Memory, sum *played) {
+	sum.chains++
 	var so [][]string // each as it may be written
 	var values []string
 	heard := 0
-	var how int
 	for k := range c.updates {
 		u := &c.updates[k]
 		values = append(values, u.means...)
@@ -147,87 +148,64 @@ func (c *chain) play(m Memory) (out played) {
 			m.At(e.At)
 			m.Hear(e)
 			if m.Remember(u.note).Refused {
-				out.refused++
+				sum.refused++
 			}
 		}
 		m.At(u.said[0].At.Add(untilRead))
-		var also bool
-		how, also = judge(m.Current(c.subject, c.predicate), u.means, others, true)
-		out.each = append(out.each, how)
-		out.slot.add(how, also)
+		how, also := judge(m.Current(c.subject, c.predicate), u.means, others, true)
+		sum.each[k].add(how, also)
+		sum.slot.add(how, also)
+		sum.channels[c.channel].add(how, also)
 		if c.channel < aimed {
-			out.aimed.add(how, also)
+			sum.aimed.add(how, also)
 		}
 		if u.gap >= 0 {
-			out.gaps[u.gap].add(how, also)
+			sum.gaps[u.gap].add(how, also)
 		}
 		if len(u.means) > 1 {
-			out.spelled.add(how, also)
+			sum.spelled.add(how, also)
 		}
-		out.words.add(judge(m.Recall(c.asked()), u.means, others, false))
+		sum.words.add(judge(m.Recall(c.asked()), u.means, others, false))
 	}
+	if c.channel >= aimed {
+		return
+	}
+	sum.aims++
 	last := c.updates[len(c.updates)-1]
 	m.At(last.said[0].At.AddDate(1, 0, 0))
-	if how, _ = judge(m.Current(c.subject, c.predicate), last.means, nil, true); how == current {
-		out.kept = 1
+	if how, _ := judge(m.Current(c.subject, c.predicate), last.means, nil, true); how == current {
+		sum.kept++
 	}
 	if h, ok := m.History(c.subject, c.predicate); !ok {
-		out.history = -1
+		sum.history--
 	} else if slices.EqualFunc(h, so, func(v string, means []string) bool { return (&Item{Value: v}).says(means) }) {
-		out.history = 1
+		sum.history++
 	}
-	return out
 }
 
-// revision puts together what the chains came to in one system.
-func (s System) revision(all []played) Revision {
-	r := Revision{System: s, Chains: len(all)}
-	var slot, words, aim, spelled tally
-	byChannel, byGap := make([]tally, len(channels)), make([]tally, len(gaps))
-	history, kept, aims := 0, 0, 0
-	sum := func(to *tally, of tally) {
-		for i, n := range of {
-			to[i] += n
-		}
-	}
-	for _, p := range all {
-		sum(&slot, p.slot)
-		sum(&words, p.words)
-		sum(&aim, p.aimed)
-		sum(&spelled, p.spelled)
-		sum(&byChannel[p.channel], p.slot)
-		for i, g := range p.gaps {
-			sum(&byGap[i], g)
-		}
-		if r.Refused += p.refused; p.channel < aimed {
-			history, kept, aims = history+p.history, kept+p.kept, aims+1
-		}
-	}
-	r.Slot, r.Words, r.Aimed, r.Spelled = slot.reads(), words.reads(), aim.reads(), spelled.reads()
+// revision is what they came to, for the report.
+func (s System) revision(of *played) Revision {
+	r := Revision{System: s, Chains: of.chains, Slot: of.slot.reads(), Words: of.words.reads(), Aimed: of.aimed.reads(), Spelled: of.spelled.reads(), Refused: of.refused}
 	for i, name := range channels {
-		r.Channels = append(r.Channels, Part{name, byChannel[i].reads()})
+		r.Channels = append(r.Channels, Part{name, of.channels[i].reads()})
 	}
 	for i, g := range gaps {
-		r.Gaps = append(r.Gaps, Part{g.name, byGap[i].reads()})
+		r.Gaps = append(r.Gaps, Part{g.name, of.gaps[i].reads()})
 	}
-	if r.Kept = share(kept, aims); history >= 0 {
-		h := share(history, aims)
+	if r.Kept = share(of.kept, of.aims); of.history >= 0 {
+		h := share(of.history, of.aims)
 		r.History = &h
 	}
 	return r
 }
 
 // long is the same by update.
-func (s System) long(all []played) Long {
-	l := Long{System: s.ID, Chains: len(all)}
-	for k := range all[0].each {
-		var t tally
-		for _, p := range all {
-			t[p.each[k]]++
-		}
-		l.Current = append(l.Current, measure.Quotient(t[current], len(all)))
-		l.Stale = append(l.Stale, measure.Quotient(t[stale], len(all)))
-		l.Flagged = append(l.Flagged, measure.Quotient(t[flagged], len(all)))
+func (s System) long(of *played) Long {
+	l := Long{System: s.ID, Chains: of.chains}
+	for _, t := range of.each {
+		l.Current = append(l.Current, measure.Quotient(t[current], of.chains))
+		l.Stale = append(l.Stale, measure.Quotient(t[stale], of.chains))
+		l.Flagged = append(l.Flagged, measure.Quotient(t[flagged], of.chains))
 	}
 	return l
 }

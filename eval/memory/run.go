@@ -141,17 +141,17 @@ func Run(o Options) (*Report, error) {
 }
 
 func (s *System) revise(o *Options) (Revision, Revision, Long) {
-	var plain, spelled, long []played
+	var plain, spelled, long played
 	for _, seed := range o.Seeds {
 		for i := range o.Chains {
-			plain = append(plain, newChain(seed, i, 0, false).play(s.New()))
-			spelled = append(spelled, newChain(seed, i, 0, true).play(s.New()))
+			newChain(seed, i, 0, false).play(s.New(), &plain)
+			newChain(seed, i, 0, true).play(s.New(), &spelled)
 		}
 		for i := range min(longChains, o.Chains) {
-			long = append(long, newChain(seed, i, longUpdates, true).play(s.New()))
+			newChain(seed, i, longUpdates, true).play(s.New(), &long)
 		}
 	}
-	return s.revision(plain), s.revision(spelled), s.long(long)
+	return s.revision(&plain), s.revision(&spelled), s.long(&long)
 }
 
 func (s *System) attacks(o *Options) Attack {
