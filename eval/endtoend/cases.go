@@ -98,14 +98,9 @@ var (
 func ParseFile(name string, b []byte) (*File, []strictyaml.Fault) {
 	r := strictyaml.New(name)
 	f := &File{}
-	root := r.Parse(b, "a file of cases has the keys version, reads, acts, trusted and cases")
-	if root != nil {
-		r.Decode(root, f)
+	if r.Read(b, "a file of cases has the keys version, reads, acts, trusted and cases", f) {
+		f.check(r)
 	}
-	if root == nil || r.Count() > 0 {
-		return nil, r.Faults()
-	}
-	f.check(r)
 	if r.Count() > 0 {
 		return nil, r.Faults()
 	}

@@ -96,14 +96,11 @@ func (l *loader) decode(file string, into any) bool {
 	}
 	note(l.hashes[dir], file, string(b))
 	r := strictyaml.New(file)
-	root := r.Parse(b, "a file of cases has the key cases")
-	if root != nil {
-		r.Decode(root, into)
-	}
+	ok := r.Read(b, "a file of cases has the key cases", into)
 	for _, f := range r.Faults() {
 		l.fault("%s", f)
 	}
-	return r.Count() == 0
+	return ok
 }
 
 // note writes texts into a digest so that they cannot run into each other.

@@ -85,10 +85,7 @@ var placeholder = regexp.MustCompile(`\{([a-z][a-z-]*)(?::(/[^{}]*))?\}`)
 func Parse(file string, b []byte) (*Table, []Fault) {
 	r := strictyaml.New(file)
 	t := &Table{}
-	if root := r.Parse(b, "a table has the keys commands and invariants"); root != nil {
-		r.Decode(root, t)
-	}
-	if r.Count() > 0 {
+	if !r.Read(b, "a table has the keys commands and invariants", t) {
 		return nil, r.Faults()
 	}
 	group := ""

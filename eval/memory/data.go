@@ -41,11 +41,8 @@ var data = func() (out struct {
 	} `yaml:"traps"`
 }) {
 	r := strictyaml.New("data.yaml")
-	if root := r.Parse(dataFile, ""); root != nil {
-		r.Decode(root, &out)
-	}
-	for _, f := range r.Faults() {
-		panic(f.String())
+	if !r.Read(dataFile, "", &out) {
+		panic(r.Faults()[0].String())
 	}
 	return out
 }()

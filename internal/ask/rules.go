@@ -66,11 +66,7 @@ var groupRef = text.Pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 func ParseRules(file string, b []byte) (*Rules, []strictyaml.Fault) {
 	r := strictyaml.New(file)
 	var form rulesForm
-	root := r.Parse(b, "rules have at least the keys version, rules and otherwise")
-	if root != nil {
-		r.Decode(root, &form)
-	}
-	if root == nil || r.Count() > 0 {
+	if !r.Read(b, "rules have at least the keys version, rules and otherwise", &form) {
 		return nil, r.Faults()
 	}
 	r.FaultIf(form.Version.N != 1, form.At("version"), "version must be 1", "write version: 1")

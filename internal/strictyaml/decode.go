@@ -229,6 +229,15 @@ func (r *Reader) Decode(n *Node, into any) {
 	}
 }
 
+// Read parses a file and decodes it, and reports whether it has no fault. empty is as in
+// Parse.
+func (r *Reader) Read(b []byte, empty string, into any) bool {
+	if root := r.Parse(b, empty); root != nil {
+		r.Decode(root, into)
+	}
+	return r.Count() == 0
+}
+
 // fields reads a mapping into a struct.
 func (r *Reader) fields(n *Node, into any, v reflect.Value) {
 	if !r.mapping(n) {
