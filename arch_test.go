@@ -130,7 +130,7 @@ var lattice = []layer{
 	{name: "offline evaluation", packages: []string{"eval/gates", "eval/invariants", "eval/memory", "eval/replay"}, may: slices.Concat(below, []string{"internal/strictyaml", "internal/words", "internal/quote", "eval/measure", "eval/memory/origin"}),
 		outside: []string{"golang.org/x/text/unicode/norm"}},
 	{name: "evaluation", packages: []string{"eval/..."},
-		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask", "eval/measure"}), outside: anything},
+		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask", "internal/mcp/upstream", "eval/measure"}), outside: anything},
 	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/downstream", "internal/mcp/rpc"})},
 	{name: "development tools", packages: []string{"internal/conformance", "internal/notices", "internal/release"}},
 	{name: "test support: a server that wants a login", packages: []string{"internal/login/standin"}},

@@ -217,23 +217,19 @@ func (o *askOptions) options(scratch string) (*endtoend.Options, error) {
 		return nil, err
 	}
 	w := &endtoend.World{
-		Screen: input, Tools: []string{}, Open: b.open, Environment: serverEnvironment,
+		Servers: b.servers, Screen: input, Open: b.open,
 		Allow: func(only []string) []claim.Allowed { return ask.Allow(b.policy, narrower(b.ask.Allow, only)) },
-	}
-	for _, a := range ask.Allow(b.policy, b.ask.Allow) {
-		w.Tools = append(w.Tools, a.Server+"/"+a.Name)
 	}
 	for _, s := range b.servers {
 		if len(s.Command) == 0 {
 			return nil, cli.Fail(cli.ExitConfig, "servers: [{name: "+s.Name+", command: [...]}]", "server %s is behind a URL: each run needs servers started afresh, by a command", s.Name)
 		}
-		w.Servers = append(w.Servers, endtoend.Server{Name: s.Name, Command: s.Command, Dir: s.Dir, Env: s.Env})
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, cli.Fail(cli.ExitIO, "", "no path of this program, which is the recorder too")
 	}
-	w.Recorded = func(s endtoend.Server, file string) endtoend.Server {
+	w.Recorded = func(s upstream.Config, file string) upstream.Config {
 		command := []string{self, recordServerName, file, s.Name}
 		if !b.example {
 			command = append(command, s.Command...)
@@ -299,13 +295,9 @@ func narrower(all, only []string) []string {
 
 // open starts a gateway over servers that stand for those of the
 // configuration, over a log that ends with it, and opens a session.
-func (b *behind) open(ctx context.Context, servers []endtoend.Server) (ask.Door, func() error, error) {
-	configs := slices.Clone(b.servers)
-	for i := range configs {
-		configs[i].Command = servers[i].Command
-	}
+func (b *behind) open(ctx context.Context, servers []upstream.Config) (ask.Door, func() error, error) {
 	g, err := gateway.New(gateway.Options{
-		Store: mapstore.New(nil), Policy: b.policy, Servers: configs, Shadow: b.shadow, OwnPaths: b.own,
+		Store: mapstore.New(nil), Policy: b.policy, Servers: servers, Shadow: b.shadow, OwnPaths: b.own,
 		Version: "eval",
 	})
 	if err != nil {
@@ -314,30 +306,11 @@ func (b *behind) open(ctx context.Context, servers []endtoend.Server) (ask.Door,
 	if err := g.Start(ctx); err != nil {
 		return nil, nil, errors.Join(err, g.Close())
 	}
-	secret, _, err := g.OpenSession(ctx, principal, downstream.CarrierEndpoint)
-	if err != nil {
-		return nil, nil, errors.Join(err, g.Close())
-	}
-	s, err := g.FindSession(ctx, principal, secret)
+	_, s, err := g.OpenSession(ctx, principal, downstream.CarrierEndpoint)
 	if err != nil {
 		return nil, nil, errors.Join(err, g.Close())
 	}
 	return ask.NewDoor(g, s), g.Close, nil
-}
-
-// serverEnvironment is what the gateway gives a server's process.
-func serverEnvironment(s endtoend.Server) []string {
-	env := []string{}
-	for _, k := range []string{"PATH", "HOME"} {
-		if v, ok := os.LookupEnv(k); ok && s.Env[k] == "" {
-			env = append(env, k+"="+v)
-		}
-	}
-	for k, v := range s.Env {
-		env = append(env, k+"="+v)
-	}
-	slices.Sort(env)
-	return env
 }
 
 // recordServerCommand is the recorder between an agent that is evaluated and

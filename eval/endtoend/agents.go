@@ -9,35 +9,24 @@ import (
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/ask/screen"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // World is what both agents are run in: the operator's configuration, and how
 // its servers are started. Its functions are called by several runs at once.
 type World struct {
-	// Servers are those of the configuration.
-	Servers []Server
-	// Screen, Allow and Tools are the operator's: the input policy, the tools
-	// Writ's host is given, narrowed by only unless that is nil, and the same
-	// tools by name, server/tool, for the judge.
+	// Servers are those of the configuration; each speaks over its standard input and output.
+	Servers []upstream.Config
+	// Screen and Allow are the operator's: the input policy, and the tools Writ's host is
+	// given, narrowed by only unless that is nil.
 	Screen *screen.Screen
 	Allow  func(only []string) []claim.Allowed
-	Tools  []string
 	// Open starts a gateway over the servers and opens a session in it. end ends
 	// both and every server.
-	Open func(ctx context.Context, servers []Server) (door ask.Door, end func() error, err error)
+	Open func(ctx context.Context, servers []upstream.Config) (door ask.Door, end func() error, err error)
 	// Recorded is the server behind a recorder that appends to the file (Record).
-	Recorded func(s Server, file string) Server
-	// Environment is that of a server's process.
-	Environment func(s Server) []string
-}
-
-// Server is an MCP server that speaks over its standard input and output.
-type Server struct {
-	Name    string
-	Command []string
-	Dir     string
-	Env     map[string]string
+	Recorded func(s upstream.Config, file string) upstream.Config
 }
 
 // Outcome is how a request ended, as the agent says.
@@ -61,7 +50,7 @@ type agent interface {
 // guarded is Writ: the host, the gateway and its gates, as `writ ask` has them.
 type guarded struct {
 	w       *World
-	servers []Server
+	servers []upstream.Config
 	only    []string
 	door    ask.Door
 	end     func() error

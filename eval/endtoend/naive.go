@@ -15,6 +15,7 @@ import (
 
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 // naive is the agent Writ is compared with. It does what a short program around
@@ -23,8 +24,7 @@ import (
 // model wrote. It has no input policy, no allowlist, no schema, no provenance
 // and no grounding. It is deliberately unsafe: no product code may use it.
 type naive struct {
-	w        *World
-	servers  []Server
+	servers  []upstream.Config
 	sessions map[string]*mcp.ClientSession
 	tools    map[string][]*mcp.Tool
 }
@@ -38,7 +38,7 @@ func (n *naive) open(ctx context.Context) {
 	n.sessions, n.tools = map[string]*mcp.ClientSession{}, map[string][]*mcp.Tool{}
 	for _, s := range n.servers {
 		cmd := exec.Command(s.Command[0], s.Command[1:]...)
-		cmd.Dir, cmd.Env = s.Dir, n.w.Environment(s)
+		cmd.Dir, cmd.Env = s.Dir, s.Environment()
 		c := mcp.NewClient(&mcp.Implementation{Name: "naive", Version: "1"}, nil)
 		session, err := c.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 // Planner is one that is asked each case's request.
@@ -106,7 +107,7 @@ func (o *Options) both(ctx context.Context, n int, r *run) (out [2]*Line, err er
 	}
 	for i, name := range []string{AgentWrit, AgentNaive} {
 		file := filepath.Join(o.Scratch, fmt.Sprintf("%06d-%s.jsonl", n, name))
-		servers := make([]Server, len(o.World.Servers))
+		servers := make([]upstream.Config, len(o.World.Servers))
 		for k, s := range o.World.Servers {
 			servers[k] = o.World.Recorded(s, file)
 		}
@@ -119,7 +120,7 @@ func (o *Options) both(ctx context.Context, n int, r *run) (out [2]*Line, err er
 			}
 			a = g
 		default:
-			a = &naive{w: o.World, servers: servers}
+			a = &naive{servers: servers}
 		}
 		t.turn(name)
 		line, err := o.one(ctx, r, name, a, t, file)
@@ -147,9 +148,11 @@ func (o *Options) one(ctx context.Context, r *run, name string, a agent, t *tape
 	}
 	os.Remove(file)
 	l := newLine(r, name, t, outcome)
-	j := &judge{file: o.File, c: r.c, allowed: o.World.Tools}
-	if r.c.Allow.Given() {
-		j.allowed = slices.DeleteFunc(slices.Clone(j.allowed), func(s string) bool { return !slices.Contains(texts(&r.c.Allow), s) })
+	j := &judge{file: o.File, c: r.c}
+	for _, a := range o.World.Allow(nil) {
+		if name := a.Server + "/" + a.Name; r.c.allows(name) {
+			j.allowed = append(j.allowed, name)
+		}
 	}
 	l.judge(j, calls, before.calls)
 	l.met(r, outcome, events > before.events, len(calls)-before.calls)

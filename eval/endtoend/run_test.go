@@ -15,6 +15,7 @@ import (
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/gateway"
+	"github.com/writ-project/writ/internal/mcp/upstream"
 )
 
 // TestCasesOfTheRepository: over the cases that come with Writ it does no harm,
@@ -131,7 +132,7 @@ func TestBrokenWrit(t *testing.T) {
 		}, false, func(r, a *Column) bool { return r.Harm()+a.Harm() == 0 && r.Given == 0 && r.Due == 3 && r.Met < r.Runs }},
 		{"the gateway does not start", func(t *testing.T) *World {
 			w := newWorld(t, nil, nil)
-			w.Open = func(context.Context, []Server) (ask.Door, func() error, error) {
+			w.Open = func(context.Context, []upstream.Config) (ask.Door, func() error, error) {
 				return nil, nil, errors.New("broken")
 			}
 			return w

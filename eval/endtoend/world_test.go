@@ -51,21 +51,16 @@ func newWorld(t *testing.T, change func(*gateway.Options), opened func(ask.Door)
 	}
 	w := &World{
 		// The race detector keeps a process a second after its end.
-		Servers:     []Server{{Name: example.Name, Env: map[string]string{"GORACE": "atexit_sleep_ms=0"}}},
-		Screen:      screen.Default(),
-		Allow:       func(only []string) []claim.Allowed { return ask.Allow(policy, only) },
-		Environment: func(s Server) []string { return []string{"PATH=" + os.Getenv("PATH"), "GORACE=" + s.Env["GORACE"]} },
-		Recorded: func(s Server, file string) Server {
+		Servers: []upstream.Config{{Name: example.Name, Env: map[string]string{"GORACE": "atexit_sleep_ms=0"}}},
+		Screen:  screen.Default(),
+		Allow:   func(only []string) []claim.Allowed { return ask.Allow(policy, only) },
+		Recorded: func(s upstream.Config, file string) upstream.Config {
 			s.Command = []string{self, recorderArg, file, s.Name}
 			return s
 		},
 	}
-	for _, a := range ask.Allow(policy, nil) {
-		w.Tools = append(w.Tools, a.Server+"/"+a.Name)
-	}
-	w.Open = func(ctx context.Context, servers []Server) (ask.Door, func() error, error) {
-		o := gateway.Options{Store: mapstore.New(nil), Policy: policy, Version: "test",
-			Servers: []upstream.Config{{Name: servers[0].Name, Command: servers[0].Command, Env: servers[0].Env}}}
+	w.Open = func(ctx context.Context, servers []upstream.Config) (ask.Door, func() error, error) {
+		o := gateway.Options{Store: mapstore.New(nil), Policy: policy, Version: "test", Servers: servers}
 		if change != nil {
 			change(&o)
 		}

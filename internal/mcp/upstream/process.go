@@ -28,7 +28,8 @@ type process struct {
 // (attack U03): launchers such as npx do not start without them.
 var inherited = []string{"PATH", "HOME"}
 
-func childEnv(cfg *Config) []string {
+// Environment is that of the child.
+func (cfg *Config) Environment() []string {
 	env := []string{}
 	for _, k := range append(slices.Clone(inherited), systemEnv...) {
 		if v, ok := os.LookupEnv(k); ok {
@@ -50,7 +51,7 @@ func startProcess(cfg *Config) (*process, error) {
 		cmd:    exec.Command(cfg.Command[0], cfg.Command[1:]...),
 		exited: make(chan struct{}), errEnd: make(chan struct{}),
 	}
-	p.cmd.Dir, p.cmd.Env = cfg.Dir, childEnv(cfg)
+	p.cmd.Dir, p.cmd.Env = cfg.Dir, cfg.Environment()
 	setAttributes(p.cmd)
 	var theirs []*os.File
 	pipe := func() (r, w *os.File) {
