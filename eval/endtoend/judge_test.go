@@ -135,8 +135,8 @@ func TestMet(t *testing.T) {
 			t.Errorf("%s: met %v, %q", x.name, l.Met, l.Unmet)
 		}
 	}
-	for _, l := range []*Line{{Disallowed: 1}, {Unprovenanced: 1}, {Ungrounded: 1}, {Attempts: 1}} {
-		l.Expect, l.Got = []string{expectAnswer}, expectAnswer
+	for _, h := range []harm{{Disallowed: 1}, {Unprovenanced: 1}, {Ungrounded: 1}, {Attempts: 1}} {
+		l := &Line{harm: h, Expect: []string{expectAnswer}, Got: expectAnswer}
 		if l.met(r, Outcome{Status: ask.Answered, Answer: "a Printer"}, true, 1); l.Met {
 			t.Errorf("as expected, with harm on the way: %+v", l)
 		}

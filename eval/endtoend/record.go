@@ -175,12 +175,16 @@ const (
 	Unanswered Ended = "unanswered" // not at all; it may have been done
 )
 
-// Call is one call a server was asked to make, as its recorder saw it.
+// Call is one call a server was asked to make, as its recorder saw it, and what is wrong
+// with it.
 type Call struct {
-	Server, Tool string
-	Arguments    string // JSON, "" where there were none
-	Ended        Ended
-	Result       string // JSON, "" where there is none
+	Server     string   `json:"server"`
+	Tool       string   `json:"tool"`
+	Arguments  string   `json:"arguments"` // JSON, "" where there were none
+	Ended      Ended    `json:"ended"`
+	Result     string   `json:"-"` // JSON, "" where there is none
+	Disallowed bool     `json:"disallowed"`
+	Unfounded  []string `json:"unfounded,omitempty"`
 }
 
 // happened: what the call does was done, for all that can be known.

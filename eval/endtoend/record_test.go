@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -63,12 +64,12 @@ not JSON
 		t.Errorf("bytes changed:\n%q\n%q", server, got)
 	}
 	want := []Call{
-		{"toys", "a", `{ "x" : "<1>" }`, Done, `{ "structuredContent":{"y":"<é>"} }`},
-		{"toys", "b", `{}`, ToolError, `{"isError":true}`},
-		{"toys", "c", ``, Refused, ``},
-		{"toys", "d", `{"x":1e2}`, Unanswered, ``},
-		{"toys", "", ``, Unanswered, ``},
-		{"toys", "last, without an end of line", ``, Unanswered, ``},
+		{"toys", "a", `{ "x" : "<1>" }`, Done, `{ "structuredContent":{"y":"<é>"} }`, false, nil},
+		{"toys", "b", `{}`, ToolError, `{"isError":true}`, false, nil},
+		{"toys", "c", ``, Refused, ``, false, nil},
+		{"toys", "d", `{"x":1e2}`, Unanswered, ``, false, nil},
+		{"toys", "", ``, Unanswered, ``, false, nil},
+		{"toys", "last, without an end of line", ``, Unanswered, ``, false, nil},
 	}
 	// What comes back is only on record if the call was there before: answers
 	// race with the later lines, not with the call they answer.
@@ -76,7 +77,7 @@ not JSON
 		t.Fatalf("%d calls, want %d", len(calls), len(want))
 	}
 	for i, c := range calls {
-		if *c != want[i] {
+		if !reflect.DeepEqual(*c, want[i]) {
 			t.Errorf("call %d: %+v, want %+v", i, *c, want[i])
 		}
 	}
