@@ -242,26 +242,39 @@ func (r *Result) load(o *options, dir string) error {
 		}
 		for _, call := range calls {
 			var made atomic.Int64
-			var failed atomic.Pointer[error]
-			var wg sync.WaitGroup
 			start := time.Now()
-			for _, c := range clients {
-				wg.Go(func() {
-					for time.Since(start) < o.load && failed.Load() == nil {
-						if err := c.call(call.params); err != nil {
-							failed.Store(&err)
-						}
-						made.Add(1)
-					}
-				})
-			}
-			wg.Wait()
-			if err := failed.Load(); err != nil {
-				return *err
+			if err := together(clients, func() string {
+				if time.Since(start) >= o.load {
+					return ""
+				}
+				made.Add(1)
+				return call.params
+			}); err != nil {
+				return err
 			}
 			r.Rows = append(r.Rows, Row{Transport: "http", Call: call.name, Way: way, PerSecond: float64(int(float64(made.Load()) / time.Since(start).Seconds()))})
 		}
 		end()
+	}
+	return nil
+}
+
+// together has clients call at once, each what next says until that is nothing.
+func together(clients []client, next func() string) error {
+	var failed atomic.Pointer[error]
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		wg.Go(func() {
+			for params := next(); params != "" && failed.Load() == nil; params = next() {
+				if err := c.call(params); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
 	}
 	return nil
 }
