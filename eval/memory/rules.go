@@ -19,19 +19,31 @@ const plainWords = "add_only"
 // words of trust and no nine tools, and find by plain words what they still hold.
 func Rules() []System {
 	mentioned := func(rule func([]mention) []string) func() Memory {
-		return func() Memory { m := newMentions(rule); return &m }
-	}
-	byOrigin := func(accepted bool) func() Memory {
 		return func() Memory {
-			return &designed{mentions: newMentions(nil), claims: &origin.Memory{}, accepted: accepted}
+			return newMentions(nil, func(m *mentions, slot string) (out []string) {
+				if ms := m.slots[slot]; len(ms) > 0 {
+					out = rule(ms)
+				}
+				return out
+			})
+		}
+	}
+	byOrigin := func(read ...origin.Status) func() Memory {
+		return func() Memory {
+			return newMentions(&origin.Memory{}, func(m *mentions, slot string) []string {
+				return slices.DeleteFunc(addOnly(m.slots[slot]), func(v string) bool {
+					b, err := m.claims.Read(slot+"\x00"+v, m.hours())
+					return err != nil || !slices.Contains(read, b.Status)
+				})
+			})
 		}
 	}
 	return []System{
 		{"newest_wins", "newest wins", "hard updates, functional facts, key-value stores", true, mentioned(newestWins)},
 		{plainWords, "add only, newest first", "append-only extraction", true, mentioned(addOnly)},
 		{"mention_count", "mention count", "most often said wins", true, mentioned(mentionCount)},
-		{"origin_provisional", "origin, provisional readable", "the design this memory grew out of", true, byOrigin(false)},
-		{"origin_accepted", "origin, accepted only", "the design this memory grew out of", true, byOrigin(true)},
+		{"origin_provisional", "origin, provisional readable", "the design this memory grew out of", true, byOrigin(origin.Accepted, origin.Provisional)},
+		{"origin_accepted", "origin, accepted only", "the design this memory grew out of", true, byOrigin(origin.Accepted)},
 	}
 }
 
@@ -41,19 +53,22 @@ type mention struct {
 	at                time.Time
 }
 
-// mentions is a memory of notes, and a rule to read those of one slot by, best
-// first; nil for a memory that is asked otherwise.
+// mentions is a memory of notes, and a rule that says which values of a slot it holds, best
+// first. With claims it reads by the rules of the origin: who states another value of a slot
+// says that the one before is not so. A family of tools is one group, and so are all
+// strangers together, which favours the design: it leaves groups to whoever calls it.
 type mentions struct {
-	now   time.Time
-	heard []Evidence
-	all   []mention
-	slots map[string][]mention
-	rule  func([]mention) []string
-	index *words.Index
+	now    time.Time
+	heard  []Evidence
+	all    []mention
+	slots  map[string][]mention
+	index  *words.Index
+	claims *origin.Memory
+	holds  func(m *mentions, slot string) []string
 }
 
-func newMentions(rule func([]mention) []string) mentions {
-	return mentions{slots: map[string][]mention{}, rule: rule, index: &words.Index{}}
+func newMentions(claims *origin.Memory, holds func(m *mentions, slot string) []string) *mentions {
+	return &mentions{slots: map[string][]mention{}, index: &words.Index{}, claims: claims, holds: holds}
 }
 
 func slotKey(subject, predicate string) string { return strings.ToLower(subject + "\x00" + predicate) }
@@ -66,9 +81,30 @@ func (m *mentions) Remember(n Note) Filed {
 	f := mention{n.Value, n.Text, "", m.now}
 	if n.Predicate != "" && n.Value != "" {
 		f.slot = slotKey(n.Subject, n.Predicate)
+		if m.claims != nil {
+			m.claim(n, f.slot)
+		}
 		m.slots[f.slot] = append(m.slots[f.slot], f)
 	}
 	return Filed{IDs: []string{m.keep(f)}}
+}
+
+func (m *mentions) hours() time.Duration { return m.now.Sub(beginning) }
+
+// claim does what the origin does with a note.
+func (m *mentions) claim(n Note, slot string) {
+	group := "agent"
+	if e := behind(m.heard, n); e != nil {
+		m.claims.Observe(e.ID)
+		if group, _, _ = strings.Cut(e.Source, "/"); e.Level == LevelStranger {
+			group = "strangers"
+		}
+	}
+	if ms := m.slots[slot]; len(ms) > 0 && ms[len(ms)-1].value != n.Value {
+		_, _ = m.claims.Contradict(slot+"\x00"+ms[len(ms)-1].value, group, m.hours()) // it was proposed
+	}
+	m.claims.Propose(slot+"\x00"+n.Value, origin.Low, m.hours())
+	_, _ = m.claims.Support(slot+"\x00"+n.Value, group, m.hours())
 }
 
 // keep makes a note be found by its words.
@@ -79,28 +115,20 @@ func (m *mentions) keep(f mention) string {
 	return id
 }
 
-func (m *mentions) Current(subject, predicate string) []Item {
-	return m.current(slotKey(subject, predicate))
-}
-
-func (m *mentions) current(slot string) (out []Item) {
-	if ms := m.slots[slot]; len(ms) > 0 {
-		for _, v := range m.rule(ms) {
-			out = append(out, Item{Value: v, Text: v, Trust: Established})
-		}
+func (m *mentions) Current(subject, predicate string) (out []Item) {
+	for _, v := range m.holds(m, slotKey(subject, predicate)) {
+		out = append(out, Item{Value: v, Text: v, Trust: Established})
 	}
 	return out
 }
 
-func (m *mentions) Recall(question string) []Item { return m.recall(question, m.current) }
-
-// recall leaves out what is no longer held, and takes an evidence's text for
+// Recall leaves out what is no longer held, and takes an evidence's text for
 // what it is a note of.
-func (m *mentions) recall(question string, current func(slot string) []Item) (out []Item) {
+func (m *mentions) Recall(question string) (out []Item) {
 	for _, h := range m.index.Search(question, nil, 50) {
 		n, _ := strconv.Atoi(strings.TrimPrefix(h.ID, "note_"))
 		f := m.all[n-1]
-		if f.slot != "" && !slices.ContainsFunc(current(f.slot), func(i Item) bool { return i.Value == f.value }) {
+		if f.slot != "" && !slices.Contains(m.holds(m, f.slot), f.value) {
 			continue
 		}
 		i := Item{ID: h.ID, Text: f.text, Value: f.value, Trust: Established}
@@ -114,11 +142,21 @@ func (m *mentions) recall(question string, current func(slot string) []Item) (ou
 	return out
 }
 
-func (m *mentions) History(string, string) ([]string, bool) { return nil, false }
+// History is kept by the origin alone.
+func (m *mentions) History(subject, predicate string) (out []string, _ bool) {
+	for _, f := range m.slots[slotKey(subject, predicate)] {
+		if m.claims != nil && (len(out) == 0 || out[len(out)-1] != f.value) {
+			out = append(out, f.value)
+		}
+	}
+	return out, m.claims != nil
+}
 
-func (m *mentions) copied() mentions {
-	out := newMentions(m.rule)
-	out.now, out.heard = m.now, slices.Clone(m.heard)
+func (m *mentions) Fork() Memory {
+	out := newMentions(nil, m.holds)
+	if out.now, out.heard = m.now, slices.Clone(m.heard); m.claims != nil {
+		out.claims = m.claims.Clone()
+	}
 	for _, f := range m.all {
 		out.keep(f)
 	}
@@ -126,11 +164,6 @@ func (m *mentions) copied() mentions {
 		out.slots[s] = slices.Clone(ms)
 	}
 	return out
-}
-
-func (m *mentions) Fork() Memory {
-	out := m.copied()
-	return &out
 }
 
 func newestWins(ms []mention) []string { return []string{ms[len(ms)-1].value} }
@@ -178,65 +211,4 @@ func behind(heard []Evidence, n Note) *Evidence {
 		return e
 	}
 	return has(n.Value)
-}
-
-// designed reads by the rules of the origin. Who states another value of a slot
-// says that the one before is not so. A family of tools is one group, and so are
-// all strangers together, which favours the design: it leaves groups to whoever
-// calls it.
-type designed struct {
-	mentions
-	claims   *origin.Memory
-	accepted bool
-}
-
-func (m *designed) hours() time.Duration { return m.now.Sub(beginning) }
-
-func (m *designed) Remember(n Note) Filed {
-	f := m.mentions.Remember(n)
-	if n.Predicate == "" || n.Value == "" {
-		return f
-	}
-	slot, group := slotKey(n.Subject, n.Predicate), "agent"
-	if e := behind(m.heard, n); e != nil {
-		m.claims.Observe(e.ID)
-		if group, _, _ = strings.Cut(e.Source, "/"); e.Level == LevelStranger {
-			group = "strangers"
-		}
-	}
-	if ms := m.slots[slot]; len(ms) > 1 && ms[len(ms)-2].value != n.Value {
-		_, _ = m.claims.Contradict(slot+"\x00"+ms[len(ms)-2].value, group, m.hours()) // it was proposed
-	}
-	m.claims.Propose(slot+"\x00"+n.Value, origin.Low, m.hours())
-	_, _ = m.claims.Support(slot+"\x00"+n.Value, group, m.hours())
-	return f
-}
-
-func (m *designed) Current(subject, predicate string) []Item {
-	return m.current(slotKey(subject, predicate))
-}
-
-func (m *designed) current(slot string) (out []Item) {
-	for _, v := range addOnly(m.slots[slot]) {
-		b, err := m.claims.Read(slot+"\x00"+v, m.hours())
-		if err == nil && (b.Status == origin.Accepted || b.Status == origin.Provisional && !m.accepted) {
-			out = append(out, Item{Value: v, Text: v, Trust: Established})
-		}
-	}
-	return out
-}
-
-func (m *designed) Recall(question string) []Item { return m.recall(question, m.current) }
-
-func (m *designed) History(subject, predicate string) (out []string, _ bool) {
-	for _, f := range m.slots[slotKey(subject, predicate)] {
-		if len(out) == 0 || out[len(out)-1] != f.value {
-			out = append(out, f.value)
-		}
-	}
-	return out, true
-}
-
-func (m *designed) Fork() Memory {
-	return &designed{m.copied(), m.claims.Clone(), m.accepted}
 }
