@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -55,10 +56,10 @@ func tellInvariants(c *cobra.Command, t *invariants.Table, writ string, asJSON b
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		err = cli.PrintJSON(c.OutOrStdout(), r)
+	if out := c.OutOrStdout(); asJSON {
+		err = cli.PrintJSON(out, r)
 	} else {
-		err = printInvariants(c.OutOrStdout(), r)
+		_, err = io.WriteString(out, invariantsTable(r, cli.Colour(out)))
 	}
 	if err != nil {
 		return cli.Fail(cli.ExitIO, "", "cannot print: %w", err)
@@ -136,19 +137,16 @@ func showInvariants(c *cobra.Command, t *invariants.Table, writ string) (*invari
 	return r, nil
 }
 
-// printInvariants prints a line a row, and the fields of what does not hold.
-func printInvariants(w io.Writer, r *invariants.Report) error {
+// invariantsTable is a line a row, and the fields of what does not hold.
+func invariantsTable(r *invariants.Report, colour bool) string {
 	var b strings.Builder
-	paint := func(code, text string) string {
-		if !cli.Colour(w) {
-			return text
-		}
-		return "\x1b[" + code + "m" + text + "\x1b[0m"
-	}
 	for _, row := range r.Rows {
-		verdict := paint("32", "holds")
+		verdict, code := "holds", 32
 		if !row.Holds {
-			verdict = paint("31", "FAILS")
+			verdict, code = "FAILS", 31
+		}
+		if colour {
+			verdict = fmt.Sprintf("\x1b[%dm%s\x1b[0m", code, verdict)
 		}
 		fmt.Fprintf(&b, "%-14s %s  %s\n", row.ID, verdict, row.Statement)
 		if row.But != "" {
@@ -161,15 +159,10 @@ func printInvariants(w io.Writer, r *invariants.Report) error {
 				holding++
 				continue
 			}
-			found := f.Found
-			if found == "" {
-				found = "nothing"
-			}
-			fmt.Fprintf(&b, "%22s%s of `%s` must be: %s; found %s\n", "", f.Field, f.Command, f.Must, cli.OneLine(found, 200))
+			fmt.Fprintf(&b, "%22s%s of `%s` must be: %s; found %s\n", "", f.Field, f.Command, f.Must, cli.OneLine(cmp.Or(f.Found, "nothing"), 200))
 		}
 		fmt.Fprintf(&b, "%22s%d of %d fields hold\n", "", holding, len(row.Evidence))
 	}
 	fmt.Fprintf(&b, "\n%d commands were run; INVARIANTS.md names them, and %d invariants that tests hold.\n", len(r.Commands), r.HeldByTest)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
