@@ -98,7 +98,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 		tell("habits")
 	}
-	r.finish()
+	slices.SortStableFunc(r.Benign, func(a, b Benign) int { return strings.Compare(a.Suite, b.Suite) })
+	slices.SortStableFunc(r.Attacks, func(a, b Attack) int { return strings.Compare(a.Set, b.Set) })
 	return r, nil
 }
 

@@ -87,22 +87,12 @@ func (n *naive) saw(s *Step) {
 
 // scalars calls f with each scalar leaf in one spelling.
 func scalars(v any, f func(string)) {
-	switch x := v.(type) {
-	case map[string]any:
-		for _, e := range x {
-			scalars(e, f)
+	walk(v, nil, func(_ []string, leaf any) any {
+		if leaf != nil {
+			f(text(leaf))
 		}
-	case []any:
-		for _, e := range x {
-			scalars(e, f)
-		}
-	case string:
-		f(x)
-	case bool:
-		f(strconv.FormatBool(x))
-	case json.Number:
-		f(spell(x))
-	}
+		return leaf
+	})
 }
 
 // spell writes a number as the corpora do: 98.70 is 98.7.

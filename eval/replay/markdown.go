@@ -83,7 +83,8 @@ func (x Rate) String() string {
 	if x.N == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%d/%d = %.1f %% (%.1f to %.1f)", x.K, x.N, x.Percent, x.Wilson[0], x.Wilson[1])
+	percent, wilson := x.percent()
+	return fmt.Sprintf("%d/%d = %.1f %% (%.1f to %.1f)", x.K, x.N, percent, wilson[0], wilson[1])
 }
 
 // point is a gate in the chart, in per cent.
@@ -108,11 +109,12 @@ func (r *Report) SVG() string {
 			if b.Suite == "agentdojo" && a.Set == "agentdojo, strict" {
 				for _, g := range gates {
 					u, l := b.Gates[g.name], a.Gates[g.name]
-					passed := u.All.Percent
+					passed, _ := u.All.percent()
 					if g.name == "writ_and_person" || g.name == "ask_for_all" {
-						passed = u.OneAsk.Percent
+						passed, _ = u.OneAsk.percent()
 					}
-					points = append(points, point{strings.ReplaceAll(g.name, "_", " "), l.All.Percent, passed, strings.HasPrefix(g.name, "writ")})
+					landed, _ := l.All.percent()
+					points = append(points, point{strings.ReplaceAll(g.name, "_", " "), landed, passed, strings.HasPrefix(g.name, "writ")})
 				}
 			}
 		}

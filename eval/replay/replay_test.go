@@ -207,8 +207,7 @@ func TestWilson(t *testing.T) {
 		from, through float64
 	}{{0, 10, 0, 0, 27.8}, {10, 10, 100, 72.2, 100}, {50, 100, 50, 40.4, 59.6}} {
 		x := Rate{K: c.k, N: c.n}
-		x.finish()
-		if x.Percent != c.percent || x.Wilson != [2]float64{c.from, c.through} {
+		if percent, wilson := x.percent(); percent != c.percent || wilson != [2]float64{c.from, c.through} {
 			t.Errorf("%d of %d: %v", c.k, c.n, x)
 		}
 	}

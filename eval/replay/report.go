@@ -31,13 +31,8 @@ type Report struct {
 	Wrong      []Wrong  `json:"wrong"`
 }
 
-// Rate is a share with its Wilson interval at 95 %, in per cent.
-type Rate struct {
-	K       int        `json:"k"`
-	N       int        `json:"n"`
-	Percent float64    `json:"percent"`
-	Wilson  [2]float64 `json:"wilson"`
-}
+// Rate is a share; its file has its Wilson interval at 95 % too, in per cent.
+type Rate struct{ K, N int }
 
 // Benign is what became of tasks that nobody attacked.
 type Benign struct {
@@ -105,24 +100,41 @@ func (x *Rate) add(hit bool) {
 	}
 }
 
-// finish fills in what follows from k and n.
-func (x *Rate) finish() {
+// percent is the share and its interval, in per cent.
+func (x Rate) percent() (share float64, wilson [2]float64) {
 	if x.N == 0 {
-		return
+		return 0, wilson
 	}
 	tenths := func(f float64) float64 { return math.Round(f*1000) / 10 }
 	low, high := measure.Wilson(x.K, x.N, 1.96)
-	x.Percent, x.Wilson = tenths(float64(x.K)/float64(x.N)), [2]float64{tenths(low), tenths(high)}
+	return tenths(float64(x.K) / float64(x.N)), [2]float64{tenths(low), tenths(high)}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (x Rate) MarshalJSON() ([]byte, error) {
+	percent, wilson := x.percent()
+	return json.Marshal(struct {
+		K       int        `json:"k"`
+		N       int        `json:"n"`
+		Percent float64    `json:"percent"`
+		Wilson  [2]float64 `json:"wilson"`
+	}{x.K, x.N, percent, wilson})
+}
+
+// forEach has something for each gate.
+func forEach[T any]() map[string]*T {
+	out := map[string]*T{}
+	for _, g := range gates {
+		out[g.name] = new(T)
+	}
+	return out
 }
 
 func (r *Report) benign(name string) *Benign {
 	i := slices.IndexFunc(r.Benign, func(b Benign) bool { return b.Suite == name })
 	if i < 0 {
 		i = len(r.Benign)
-		r.Benign = append(r.Benign, Benign{Suite: name, Gates: map[string]*Untouched{}})
-		for _, g := range gates {
-			r.Benign[i].Gates[g.name] = &Untouched{}
-		}
+		r.Benign = append(r.Benign, Benign{Suite: name, Gates: forEach[Untouched]()})
 	}
 	return &r.Benign[i]
 }
@@ -131,10 +143,7 @@ func attacksOf(list *[]Attack, name string) *Attack {
 	i := slices.IndexFunc(*list, func(a Attack) bool { return a.Set == name })
 	if i < 0 {
 		i = len(*list)
-		*list = append(*list, Attack{Set: name, Gates: map[string]*Landed{}})
-		for _, g := range gates {
-			(*list)[i].Gates[g.name] = &Landed{}
-		}
+		*list = append(*list, Attack{Set: name, Gates: forEach[Landed]()})
 	}
 	return &(*list)[i]
 }
@@ -204,25 +213,4 @@ func (r *Report) adaptive(tr transform, trials []trial, os [][]outcome) {
 	for n := range trials {
 		attacksOf(&r.Transforms, trials[n].t.Corpus+", "+tr.name).add(trials[n].t, os[n])
 	}
-}
-
-func (r *Report) finish() {
-	for _, b := range r.Benign {
-		for _, u := range b.Gates {
-			for _, x := range []*Rate{&u.All, &u.Acting, &u.OneAsk, &u.ActingOneAsk} {
-				x.finish()
-			}
-		}
-	}
-	for i := range r.Habits {
-		r.Habits[i].Tasks.finish()
-	}
-	for _, a := range slices.Concat(r.Attacks, r.Transforms) {
-		for _, l := range a.Gates {
-			l.All.finish()
-			l.Foothold.finish()
-		}
-	}
-	slices.SortStableFunc(r.Benign, func(a, b Benign) int { return strings.Compare(a.Suite, b.Suite) })
-	slices.SortStableFunc(r.Attacks, func(a, b Attack) int { return strings.Compare(a.Set, b.Set) })
 }

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package hostile
-
-func ignoreSignals() {}
-
-func startGrandchild() {}
