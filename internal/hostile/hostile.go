@@ -8,21 +8,24 @@ package hostile
 
 import (
 	"bufio"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"os/exec"
+	"os/signal"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
-// modes.txt has the faults, of each what it is, and what is said before, instead of and
-// after an answer.
+// modes.txt has the faults, of each what it is, and what is said of it.
 //
 //go:embed modes.txt
 var table string
@@ -38,7 +41,7 @@ var modes = func() map[string]map[string]string {
 			if err != nil {
 				panic("modes.txt: " + line)
 			}
-			last[where] = strings.ReplaceAll(text, "{RawError}", RawError)
+			last[where] = strings.NewReplacer("{RawError}", RawError, "{RawResult}", RawResult).Replace(text)
 		} else if name, what, ok := strings.Cut(line, ": "); ok && line[0] != '#' {
 			last = map[string]string{"what": what}
 			out[name] = last
@@ -77,16 +80,12 @@ func run(mode string, in io.Reader, out io.Writer) int {
 		return 64
 	}
 	s := &server{mode: mode, in: bufio.NewReaderSize(in, 1<<20), out: bufio.NewWriter(out)}
+	s.say("start", "")
 	switch mode {
 	case "exitatonce":
 		return 3
-	case "banner":
-		s.line("Welcome to the server! \x1b[31mlistening\x1b[0m")
-		s.line("")
-	case "banner-json":
-		s.line(`{"level":"info","msg":"started","id":1}`)
 	case "ignoreeof":
-		ignoreSignals()
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		startGrandchild()
 	case "forks":
 		startGrandchild()
@@ -161,29 +160,20 @@ const tools = `{"name":"echo","inputSchema":{"type":"object","properties":{"text
 // serve answers one request; end says that the process ends with code.
 func (s *server) serve(m message) (code int, end bool) {
 	id := string(m.ID)
+	if s.say(m.Method, id) {
+		return
+	}
 	switch m.Method {
 	case "server/discover":
-		switch s.mode {
-		case "hangsonprobe":
-			return
-		case "diesonprobe":
+		if s.mode == "diesonprobe" {
 			return 1, true
-		case "errorsonprobe":
-			s.line(refusal(id, 0, "Received request before initialization was complete"))
-			return
 		}
-		s.line(refusal(id, -32601, "Method not found"))
+		if s.mode != "hangsonprobe" {
+			s.line(refusal(id, -32601, "Method not found"))
+		}
 	case "initialize":
-		switch s.mode {
-		case "oldversion":
-			s.line(answer(id, initialized("2024-11-05")))
-		case "badversion":
-			s.line(answer(id, initialized("1999-01-01")))
-		case "refuses":
-			s.line(refusal(id, -32000, "no"))
-		default:
-			s.line(answer(id, initialized("2025-11-25")))
-		}
+		version := map[string]string{"oldversion": "2024-11-05", "badversion": "1999-01-01"}[s.mode]
+		s.line(answer(id, initialized(cmp.Or(version, "2025-11-25"))))
 	case "ping":
 		s.line(answer(id, `{}`))
 	case "tools/list":
@@ -275,9 +265,6 @@ func (s *server) call(m message) (code int, end bool) {
 		b, _ := json.Marshal(t)
 		return `{"content":[{"type":"text","text":` + string(b) + `}]}`
 	}
-	if s.say("instead", id) {
-		return
-	}
 	switch s.mode {
 	case "deepresult":
 		s.line(answer(id, strings.Repeat("[", 5000)+strings.Repeat("]", 5000)))
@@ -325,10 +312,7 @@ func (s *server) call(m message) (code int, end bool) {
 		s.out.Flush()
 		return 1, true
 	case "asks", "elicits":
-		s.line(map[string]string{
-			"asks":    `{"jsonrpc":"2.0","id":"q1","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`,
-			"elicits": `{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"sure?","requestedSchema":{"type":"object","properties":{}}}}`,
-		}[s.mode])
+		s.say("asks", id)
 		s.reply(id, text(s.next()))
 		return
 	case "progress", "lateprogress":
@@ -340,9 +324,6 @@ func (s *server) call(m message) (code int, end bool) {
 			s.line(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":1,"total":2.50,"message":"half"}}`)
 		}
 		s.line(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"working"}}`)
-	case "rawresult":
-		s.reply(id, RawResult)
-		return
 	}
 	if m.Params.Name == "getenv" {
 		s.reply(id, text(strings.Join(os.Environ(), "\n")))
@@ -376,5 +357,15 @@ func (s *server) next() string {
 			}
 			return string(m.Result)
 		}
+	}
+}
+
+// startGrandchild starts a process that outlives its parent and holds its
+// output open; its number goes to standard error.
+func startGrandchild() {
+	cmd := exec.Command("sleep", "600")
+	cmd.Stdout = os.Stdout
+	if cmd.Start() == nil {
+		fmt.Fprintf(os.Stderr, "grandchild %d\n", cmd.Process.Pid)
 	}
 }
