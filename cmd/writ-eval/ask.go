@@ -156,7 +156,7 @@ func (o *askOptions) names(at time.Time) ([]string, error) {
 // an operator's file others may be able to write it.
 func readCases(name string) (*endtoend.File, error) {
 	const hint = "writ-eval ask --cases FILE"
-	b, err := endtoend.BuiltIn(), error(nil)
+	b, err := endtoend.BuiltIn, error(nil)
 	if name == "" {
 		name = "built-in cases"
 	} else if b, err = os.ReadFile(name); err != nil {

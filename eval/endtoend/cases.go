@@ -1,6 +1,7 @@
 package endtoend
 
 import (
+	_ "embed"
 	"regexp"
 	"slices"
 	"strings"
@@ -92,6 +93,11 @@ var (
 	idForm   = regexp.MustCompile(`^[a-z0-9][a-z0-9_]{0,79}$`)
 	attackID = regexp.MustCompile(`^[A-Z][0-9]{2}$`)
 )
+
+// BuiltIn are the cases that are part of the program: those of the built-in example server.
+//
+//go:embed cases/ask.yaml
+var BuiltIn []byte
 
 // ParseFile reads a file of cases. Its name is only repeated in the faults;
 // with a fault there is no file.
