@@ -1,8 +1,10 @@
 package endtoend
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -26,71 +28,38 @@ func grounded(evidence string, calls []*Call) bool {
 // its values are: the text between the quotation marks of a string, other
 // scalars, empty containers.
 type spelling struct {
-	text   strings.Builder
+	text   string
 	values [][2]int
 }
+
+// Where JSON has no white space: a string, a name with its colon, another scalar, an empty
+// container.
+var jsonString, jsonValue = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`), regexp.MustCompile(`"(?:[^"\\]|\\.)*":?|[-+.\w]+|\{\}|\[\]`)
 
 // payload spells the structuredContent of a result; it is empty where that
 // is no object or the result is not JSON.
 func payload(result string) *spelling {
 	var members map[string]json.RawMessage
+	var compact bytes.Buffer
 	s := &spelling{}
-	if json.Unmarshal([]byte(result), &members) != nil || !strings.HasPrefix(string(members["structuredContent"]), "{") {
+	if json.Unmarshal([]byte(result), &members) != nil || !strings.HasPrefix(string(members["structuredContent"]), "{") || json.Compact(&compact, members["structuredContent"]) != nil {
 		return s
 	}
-	d := json.NewDecoder(strings.NewReader(string(members["structuredContent"])))
-	d.UseNumber()
-	if s.spell(d) != nil {
-		return &spelling{}
+	s.text = jsonString.ReplaceAllStringFunc(compact.String(), func(quoted string) string {
+		var text string
+		_ = json.Unmarshal([]byte(quoted), &text) // of a part of valid JSON
+		return `"` + escaped(text) + `"`
+	})
+	for _, at := range jsonValue.FindAllStringIndex(s.text, -1) {
+		switch t := s.text[at[0]:at[1]]; {
+		case strings.HasSuffix(t, `":`): // a name
+		case t[0] == '"':
+			s.values = append(s.values, [2]int{at[0] + 1, at[1] - 1})
+		default:
+			s.values = append(s.values, [2]int{at[0], at[1]})
+		}
 	}
 	return s
-}
-
-// spell writes the next value.
-func (s *spelling) spell(d *json.Decoder) error {
-	t, err := d.Token()
-	if err != nil {
-		return err
-	}
-	start := s.text.Len()
-	switch t := t.(type) {
-	case json.Delim:
-		s.text.WriteString(t.String())
-		for n := 0; d.More(); n++ {
-			if n > 0 {
-				s.text.WriteByte(',')
-			}
-			if t == '{' {
-				name, err := d.Token()
-				if err != nil {
-					return err
-				}
-				s.text.WriteString(`"` + escaped(name.(string)) + `":`)
-			}
-			if err := s.spell(d); err != nil {
-				return err
-			}
-		}
-		end, err := d.Token()
-		if err != nil {
-			return err
-		}
-		s.text.WriteString(end.(json.Delim).String())
-		if s.text.Len() == start+2 {
-			s.values = append(s.values, [2]int{start, start + 2})
-		}
-		return nil
-	case string:
-		s.text.WriteString(`"` + escaped(t) + `"`)
-		s.values = append(s.values, [2]int{start + 1, s.text.Len() - 1})
-		return nil
-	case nil:
-		s.text.WriteString("null")
-	default: // a json.Number as it stands, a bool
-		fmt.Fprint(&s.text, t)
-	}
-	s.values = append(s.values, [2]int{start, s.text.Len()})
-	return nil
 }
 
 // escaped is a string as it stands between quotation marks.
@@ -111,9 +80,8 @@ func escaped(s string) string {
 
 // shows: some place where the evidence stands is enough to show something.
 func (s *spelling) shows(evidence string) bool {
-	text := s.text.String()
 	for at := 0; ; at++ {
-		i := strings.Index(text[at:], evidence)
+		i := strings.Index(s.text[at:], evidence)
 		if i < 0 {
 			return false
 		}
@@ -124,7 +92,7 @@ func (s *spelling) shows(evidence string) bool {
 			switch {
 			case len(evidence) >= shortQuote && (at < v[1] && v[0] < end || whole):
 				return true
-			case whole && v[0]-at <= 1 && end-v[1] <= 1 && (at == v[0] && end == v[1] || text[at] == '"' && text[end-1] == '"'):
+			case whole && v[0]-at <= 1 && end-v[1] <= 1 && (at == v[0] && end == v[1] || s.text[at] == '"' && s.text[end-1] == '"'):
 				return true
 			}
 		}
