@@ -129,6 +129,9 @@ func blocks(text string) (out []block) {
 var (
 	toolLine = regexp.MustCompile(`^  ` + Self + `/([^:\s]+):`)
 	outputOf = regexp.MustCompile(`, output: ` + Self + `/([^#\s]+)#[^\s,\]]*`)
+	// besideOf is at the end of a line what its argument accepts too where the server of another
+	// contract stands in the same policy. Here it stands alone, and accepts no such thing.
+	besideOf = regexp.MustCompile(`(from: \[[^\]]*)(\].*?) # beside: ([a-z0-9-]+)/([^#\s]+)(#\S+)\n`)
 	selfName = regexp.MustCompile(`(^|[\s\[{,'"])` + Self + `([/.])`)
 )
 
@@ -228,6 +231,20 @@ func (m *Match) sourced(lines string) string {
 			return s
 		}
 		return ""
+	})
+}
+
+// Beside are lines of contracts with the outputs that they accept of servers of other
+// contracts in the same policy: of those whose tool has the definition that is meant, and may.
+func Beside(lines string, all []*Match, may func(server, tool string) bool) string {
+	return besideOf.ReplaceAllStringFunc(lines, func(s string) string {
+		m := besideOf.FindStringSubmatch(s)
+		for _, o := range all {
+			if o.Name == m[3] && o.Has(m[4]) && may(o.server, m[4]) {
+				m[1] += ", output: " + o.server + "/" + m[4] + m[5]
+			}
+		}
+		return m[1] + m[2] + "\n"
 	})
 }
 

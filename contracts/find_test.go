@@ -99,6 +99,48 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// What a contract accepts of the server of another it accepts where such a one, of its very
+// definition, stands in the same policy and may; else it is as it stands in its folder.
+func TestBeside(t *testing.T) {
+	of := func(server, name string) *Match {
+		c, defs := kept(t, All()[slices.IndexFunc(All(), func(c *Contract) bool { return c.Name == name })])
+		for i := range defs {
+			defs[i].Server = server
+		}
+		return find([]*Contract{c}, server, listed(defs))
+	}
+	changed := of("disk", "filesystem")
+	delete(changed.pins, "list_allowed_directories")
+	for _, c := range []struct {
+		name string
+		all  []*Match
+		may  bool
+		want string
+	}{
+		{"alone", nil, true, "from: [user] }\n"},
+		{"files", []*Match{of("disk", "filesystem")}, true, "from: [user, output: disk/list_allowed_directories#/content] }\n"},
+		{"twice", []*Match{of("a", "filesystem"), of("disk", "filesystem")}, true, "from: [user, output: a/list_allowed_directories#/content, output: disk/list_allowed_directories#/content] }\n"},
+		{"another called so", []*Match{of("filesystem", "memory")}, true, "from: [user] }\n"},
+		{"another definition", []*Match{changed}, true, "from: [user] }\n"},
+		{"the operator has his own", []*Match{of("disk", "filesystem")}, false, "from: [user] }\n"},
+	} {
+		git := of("code", "git")
+		text, collections := git.Tools(), git.Collections()
+		for _, o := range c.all {
+			text, collections = text+o.Tools(), collections+o.Collections()
+		}
+		text = "collections:\n" + collections + "tools:\n" + Beside(text, append(c.all, git), func(string, string) bool { return c.may })
+		p, faults := policy.Parse("p", []byte(text))
+		if len(faults) > 0 || strings.Contains(text, "# beside:") {
+			t.Fatalf("%s: %v\n%s", c.name, faults, text)
+		}
+		lines := strings.SplitAfter(text, "\n")[p.Contracts["code/git_set_working_dir"].Line-1:]
+		if got := strings.Join(lines[:8], ""); !strings.Contains(got, "/path: { role: control, "+c.want) {
+			t.Errorf("%s: got\n%swant %s", c.name, got, c.want)
+		}
+	}
+}
+
 // A definition that differs in anything has nothing of the contract, and what differs is
 // said, within bounds, each on a line of its own.
 func TestNearest(t *testing.T) {

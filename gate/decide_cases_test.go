@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,9 +132,39 @@ func newRun(t *testing.T, file string) *run {
 	return r
 }
 
-// shippedWorld is a contract of contracts/ with its definitions. These are kept without
-// their sentences, so it is pinned to what they are then.
+// shippedWorld is a contract of contracts/ with its definitions, and with those that it accepts
+// something of beside it, each under its own name.
 func shippedWorld(t testing.TB, dir string) (policy, tools string) {
+	t.Helper()
+	policy, defs := shippedAlone(t, dir, "self")
+	all := map[string]any{"self": defs}
+	policy = beside.ReplaceAllStringFunc(policy, func(s string) string {
+		m := beside.FindStringSubmatch(s)
+		return m[1] + ", output: " + m[3] + m[2] + " # beside\n"
+	})
+	for _, m := range besideOf.FindAllStringSubmatch(policy, -1) {
+		if all[m[1]] == nil {
+			other, defs := shippedAlone(t, filepath.Join(filepath.Dir(dir), m[1]), m[1])
+			collections, rest, _ := strings.Cut(other[strings.Index(other, "collections:\n")+len("collections:\n"):], "\ntools:\n")
+			policy = strings.Replace(policy, "collections:\n", "collections:\n"+collections, 1) + rest
+			all[m[1]] = defs
+		}
+	}
+	list, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy, string(list)
+}
+
+var (
+	beside   = regexp.MustCompile(`(from: \[[^\]]*)(\].*?) # beside: (\S+)\n`)
+	besideOf = regexp.MustCompile(`, output: ([a-z0-9-]+)/.* # beside\n`)
+)
+
+// shippedAlone is one of them under a name. Definitions are kept without their sentences, so it
+// is pinned to what they are then.
+func shippedAlone(t testing.TB, dir, server string) (policy string, definitions []json.RawMessage) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "contract.yaml"))
 	if err != nil {
@@ -152,17 +183,12 @@ func shippedWorld(t testing.TB, dir string) (policy, tools string) {
 	if err := json.Unmarshal(b, &kept); err != nil {
 		t.Fatal(err)
 	}
-	policy = string(text)
-	var definitions []json.RawMessage
+	policy = regexp.MustCompile(`\bself([/.])`).ReplaceAllString(string(text), server+"$1")
 	for _, k := range kept.Tools {
-		policy = strings.ReplaceAll(policy, k.Pin, gate.PinOf("self", k.Definition))
+		policy = strings.ReplaceAll(policy, k.Pin, gate.PinOf(server, k.Definition))
 		definitions = append(definitions, k.Definition)
 	}
-	all, err := json.Marshal(map[string]any{"self": definitions})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return policy, string(all)
+	return policy, definitions
 }
 
 func newWorld(t testing.TB, text, tools string) (*policy.Policy, *gate.Catalogue) {

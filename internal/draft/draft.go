@@ -145,10 +145,21 @@ func (d Draft) Add(to []byte) ([]byte, bool) {
 	}
 	want := len(old.Contracts)
 	var collections, tools strings.Builder
+	var shipped []*contracts.Match
+	for _, s := range d.Servers {
+		if s.Contract != nil {
+			shipped = append(shipped, s.Contract)
+		}
+	}
+	// Of a server that is there the operator has left its contract.
+	may := func(server, tool string) bool {
+		c := old.Contracts[server+"/"+tool]
+		return !old.Knows(server) || c != nil && len(c.Outputs) > 0
+	}
 	for _, s := range d.Servers {
 		if !old.Knows(s.Name) {
 			collections.WriteString(s.collections)
-			tools.WriteString(s.tools)
+			tools.WriteString(contracts.Beside(s.tools, shipped, may))
 			want += s.Tools
 		}
 	}
