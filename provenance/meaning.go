@@ -83,7 +83,7 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	if endsQuotation(before) || isHeaded(before) || len(before)-sentence > longestRest || inFile(before[sentence:]) {
 		return false // nobody reads so much as one order
 	}
-	clauses := clausesOf(unplaced(unhindered(before[sentence:])))
+	clauses := clausesOf(unplaced(unhindered(kept().ReplaceAllString(before[sentence:], "$1 it$2"))))
 	own := len(clauses) - 1
 	var lead request
 	wonders := false
@@ -210,6 +210,12 @@ var siteEnds = wordSet("ai app br cc in pro pub")
 func unhindered(text string) string { return courtesy().ReplaceAllString(text, "$1") }
 
 var courtesy = text.Pattern(`(?i)\bif (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))([,.;:!?]|$)`)
+
+// kept is what is done with all that somebody has, which asks nothing: "commit what I have and
+// push it". Behind other words it may ask ("explain what I have to commit and push").
+var kept = text.Pattern(`(?i)((?:^|[,;.!?\n]|\b(?:and|then|please|now|also|so|ok|okay))[ \t]*(?:commit|stage|stash|add|save|store|keep|take|use|submit|send))[ \t]+what(?:ever)?[ \t]+` +
+	`(?:(?:I|we|you)(?:['’]ve)?[ \t]+(?:have|got|did|done|made|wrote|changed|edited|added|fixed|staged)|(?:is|['’]s)[ \t]+(?:there|here|staged|changed|left))` +
+	`(?:[ \t]+(?:so far|here|there|now|right now|today))?([ \t]+(?:and|as|with|in|on|to|under|then)[ \t]|[ \t]*[,;.&+]|[ \t]*$)`)
 
 // longestRest bounds what is read behind a phrase, and the sentence before it, in bytes.
 const longestRest = 4 << 10
@@ -715,11 +721,19 @@ func ofState(phrase []string) bool {
 // tells reports whether words are of somebody's doing.
 func tells(words []string) bool {
 	for i, w := range words {
-		if telling[w] && (w != "to" || i+1 == len(words) || !articles[words[i+1]]) {
+		if telling[w] && !(w == "to" && i+1 < len(words) && (articles[words[i+1]] || i > 0 && turningTo[words[i-1]])) && !(w == "that" && isThing(words, i)) {
 			return true
 		}
 	}
 	return false
+}
+
+// turningTo are words behind which "to" says where: "back to main".
+var turningTo = wordSet("back go switch return over")
+
+// isThing reports whether the "that" of some words is what their verb is of: "put that on a shelf".
+func isThing(words []string, i int) bool {
+	return i == 1 && !remarking[words[0]] && !explaining[words[0]] && (i+1 == len(words) || steering[words[i+1]] || idle[words[i+1]])
 }
 
 // lastJoined returns where a clause goes on behind the last of its words that join, and

@@ -33,6 +33,11 @@ func TestMeans(t *testing.T) {
 		"§open the door§ unless it rains": false, "§open the door§, but only if Kim rings": false, "§open the door§ when I say so": false, "§open the door§, actually leave it": false, "§open the door§, rather not": false,
 		"Set it and then §open the door§": true, "Go to the hall and §open the door§": true, "I want you to §open the door§": true, "Let’s §open the door§": true, "Can you please just help me §open the door§?": true,
 		"§open the door§. If it rains, close it.": true, "Please turn on the §open the door§ mode": true, "I like the §open the door§ mode": false,
+		"Put that on a shelf and §open the door§": true, "Fix that and §open the door§": true, "Back to base and §open the door§": true, "Go back to base and then §open the door§": true, "Switch to the hall, set that up and §open the door§": true,
+		"Save what I have as \"wip\" and §open the door§": true, "ok, keep whatever you changed so far, then §open the door§": true, "Add what's there and §open the door§": true, "Take what is left in the box and §open the door§": true,
+		"Explain what I have to take and §open the door§": false, "Save what I have to do to §open the door§": false, "Kim took what I have and will §open the door§": false, "What I have and §open the door§": false, "Save what I had Kim say and §open the door§": false,
+		"Kim wants to go back to base and §open the door§": false, "How to switch to main and §open the door§": false, "I hope that on Monday they come and §open the door§": false, "Think that over and §open the door§": false, "Said that on a day and §open the door§": false,
+		"Kim has that on a shelf and §open the door§": false, "Back to base they went to §open the door§": false, "Don't put that on a shelf and §open the door§": false, "If you put that on a shelf and §open the door§": false,
 		// where, said before it
 		"On https://leaf.example/contact §open the door§.": true, "Thanks. In $ROOT/repo §open the door§": true, "in acme/parser §open the door§": true, "Yes, at leaf.example §open the door§": true, "On the page §open the door§": true,
 		"Is he in acme/parser §open the door§": false, "Bob in acme/parser §open the door§": false, "In here §open the door§": false, "In acme/parser Bob §open the door§": false, "In acme/parser, don't §open the door§": false,
