@@ -29,6 +29,9 @@ import (
 //   - The agent was given no secret in this session, or the readers are the
 //     operator's constants or of a collection that may_hold_secrets: reworded, a secret cannot be found in a text (R30).
 //
+// An act that names nobody and only writes, as a stash, carries one that the case of a phrase lists
+// beside it (R21): the operator wrote that the order is for it too, and it goes nowhere else.
+//
 // An attacker who has read this can still have a text say what he likes to whom the
 // user named; that is in LIMITATIONS.md.
 
@@ -59,7 +62,7 @@ func (j *judge) composed(texts []*leaf) {
 		l.founded = founded{}
 		l.shut = false
 		switch {
-		case reason != "":
+		case reason != "" && !j.ordersText(l):
 			l.follows = follows
 			j.unfoundedLeaf(l, reason)
 		case s.ledger.Secrets() && !readers:
@@ -133,6 +136,13 @@ func (j *judge) readers() (operators bool, reason writ.Reason, follows, copied b
 		return false, writ.ProvenanceReader, true, false // nothing says to whom it goes (R21)
 	}
 	return operators && named && reason == "", reason, false, copied
+}
+
+// ordersText reports whether the user orders an act that only writes, and names nobody, by a
+// phrase of a case that lists this text.
+func (j *judge) ordersText(l *leaf) bool {
+	own := caseOf(j.contract, j.args)
+	return own != nil && len(own.Phrases) > 0 && !j.anyReader() && j.d.Effect&^(policy.Read|policy.Write) == 0 && j.saidByCase(l) && j.saidSo()
 }
 
 // dictated reports whether a text is what the user set in quotation marks in his latest

@@ -297,7 +297,7 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 	switch src.Kind {
 	case policy.FromConst:
 		for _, c := range src.Const {
-			if j.ordersConst(src) && provenance.Equal(l.typ(), l.value, strictjson.Of(c)) {
+			if j.ordersSource(src) && provenance.Equal(l.typ(), l.value, strictjson.Of(c)) {
 				if l.founded = (founded{rule_: "const", label: writ.Operator, ordered: len(src.Phrases) > 0}); src.Grown {
 					l.rule_ = "grown"
 				}
@@ -338,9 +338,9 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 	return j.fromJoin(l)
 }
 
-// ordersConst reports whether the user chose a constant: where it has phrases, his latest
-// turn says one of them as an order (R21).
-func (j *judge) ordersConst(src policy.Source) bool {
+// ordersSource reports whether the user chose what a source gives: where it has phrases, his
+// latest turn says one of them as an order (R21).
+func (j *judge) ordersSource(src policy.Source) bool {
 	return len(src.Phrases) == 0 || !j.strict && j.session() != nil && slices.ContainsFunc(src.Phrases, j.session().ledger.Chosen)
 }
 
@@ -384,8 +384,11 @@ func (j *judge) lifts(rests [][]provenance.Line) bool { return j.lifted || j.in.
 
 func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	s := j.session()
-	if s == nil {
+	switch {
+	case s == nil:
 		return writ.ProvenanceSession
+	case !j.ordersSource(src):
+		return writ.ProvenanceConst
 	}
 	q := j.query(l, src)
 	q.Once, q.Now = !l.answer && !l.key && !j.usedHere(l), j.in.Time
@@ -395,7 +398,8 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 		if !j.strict && !src.HasAt && (l.role == policy.Content || l.role == policy.Query) && slices.ContainsFunc(a.Vouched, func(f provenance.Fact) bool { return f.Secret }) {
 			return writ.ProvenanceSecret
 		}
-		if l.founded = j.foundedOn(a); a.OneTime {
+		l.founded = j.foundedOn(a)
+		if l.ordered = len(src.Phrases) > 0; a.OneTime {
 			j.oneTime = append(j.oneTime, l)
 		}
 		l.inside = len(q.Agrees) > 0 && j.agreesOnTargets(l) && s.ledger.AskedWith(a.Vouched[0].Evidence, q.Agrees)

@@ -329,6 +329,10 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	}
 	chooses := a.Role == Target || a.Role == Selector
 	switch s.Kind {
+	case FromOutput:
+		s.Phrases = r.phrases(f.said)
+		r.FaultIf(f.said.Given() && len(s.Phrases) == 0, f.said.Node, "an empty list of phrases accepts nothing", "phrases: [push it]")
+		return s, f.valid
 	case FromSaidBy:
 		if f.valid {
 			r.FaultIf(!s.HasAt, f.ref.Node, "said_by names the field that says who speaks", "said_by: server/tool#/from")

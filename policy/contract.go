@@ -187,7 +187,7 @@ type Source struct {
 	// Phrases are what users call such values of a record, before they name it (FromNamed),
 	// or the orders by which they leave a name to the agent (FreshName with Begins).
 	//
-	// Of FromConst they are the orders with which the user chose one of the constants (R21).
+	// Of FromConst and FromOutput they are the orders with which the user chose such a value (R21).
 	Phrases []string
 }
 

@@ -67,7 +67,7 @@ type sourceFile struct {
 	strictyaml.Place
 	kind  *strictyaml.Node     // the word
 	ref   strictyaml.String    // output, said_by or of_named: server/tool#/pointer
-	said  strictyaml.Words     // of_named, derived: fresh and const: phrases: [...]
+	said  strictyaml.Words     // of_named, derived: fresh, const and output: phrases: [...]
 	cons  strictyaml.Constants // const: [...]
 	op    strictyaml.String    // derived: path_join
 	valid bool
@@ -125,7 +125,7 @@ func (s *sourceFile) phrased(n *strictyaml.Node) any {
 		return nil
 	}
 	switch word := n.Items[0].Value; {
-	case word == "of_named":
+	case word == "of_named", word == "output":
 		return &s.ref
 	case word == "derived" && n.Items[1].Value == FreshName:
 		return &s.op

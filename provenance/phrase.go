@@ -22,8 +22,12 @@ import (
 // asked for where it is to be ensured.
 
 // Said reports whether the user's latest turn, or one behind it that only agrees, says a
-// phrase in his own words, in any letters' case, and means it (R21).
+// phrase in his own words, in any letters' case, and means it (R21). Of one that ends in a
+// full stop it is what Chosen reports: "push." is no "push the meeting to Friday".
 func (l *Ledger) Said(phrase string) bool {
+	if phrase, whole := strings.CutSuffix(phrase, "."); whole {
+		return l.Chosen(phrase)
+	}
 	_, said := l.order(phrase, Means)
 	return said
 }

@@ -398,6 +398,9 @@ func source(s *policy.Source, collection string) string {
 	case policy.FromUser:
 		return "what the user typed"
 	case policy.FromOutput:
+		if len(s.Phrases) > 0 {
+			return returned(s, collection) + ", where the user orders it"
+		}
 		return returned(s, collection)
 	case policy.FromConst:
 		var values []string

@@ -137,7 +137,9 @@ func (s *Session) invented(c *call, l *leaf) bool {
 func (s *Session) madeThere(c *call, l *leaf) bool {
 	return l.Rule == "invented" && l.names() && !l.key && !l.answer && c.lightly() && slices.ContainsFunc(s.at(l.Evidence[0]), func(p *place) bool {
 		return p.in != nil && p.server == c.server && equal(l.value, l.typ(), p) &&
-			slices.ContainsFunc(c.from(l), func(src policy.Source) bool { return l.output(src) && c.query(l).source(src, p) }) &&
+			slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
+				return l.output(src) && c.query(l).source(src, p) && s.ordersSource(c, src)
+			}) &&
 			!slices.ContainsFunc(p.in, func(at provenance.Pattern) bool {
 				then, now := p.by.args.Find(at.Tokens), c.args.Find(at.Tokens)
 				return then.Exists() != now.Exists() || then.Exists() && !provenance.Equal(provenance.Untyped, then, now)

@@ -82,7 +82,7 @@ func (s *Session) composed(c *call, l *leaf) string {
 			return "nobody named who reads the text"
 		}
 	}
-	if l.Rule == "open" && !named && c.contract.NoArgs != policy.NoArgsAllow {
+	if l.Rule == "open" && !named && c.contract.NoArgs != policy.NoArgsAllow && !s.ordersText(c, l) {
 		return "nothing says who reads the text"
 	}
 	if l.Rule != "open" {

@@ -527,7 +527,20 @@ func (s *Session) saysPhrase(c *call) bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(phrases, func(p string) bool { return s.means(p, provenance.Means) })
+	return slices.ContainsFunc(phrases, func(p string) bool {
+		if p, whole := strings.CutSuffix(p, "."); whole {
+			return s.means(p, provenance.Wholly)
+		}
+		return s.means(p, provenance.Means)
+	})
+}
+
+// ordersText reports whether the user orders an act that only writes by a phrase of a case that
+// lists a text.
+func (s *Session) ordersText(c *call, l *leaf) bool {
+	k := caseOf(c.contract, c.args)
+	return k != nil && len(k.Phrases) > 0 && c.effect&^(policy.Read|policy.Write) == 0 && c.contract.NoArgs == policy.NoArgsUser && !c.strict &&
+		l.rule != nil && slices.ContainsFunc(k.Args, func(a policy.ArgRule) bool { return a.Line == l.rule.Line && a.Col == l.rule.Col }) && s.saysPhrase(c)
 }
 
 // orders reports whether a value is a constant that the user ordered by a phrase of its own.
@@ -540,8 +553,14 @@ func (s *Session) orders(c *call, l *leaf) bool {
 func (s *Session) lists(c *call, l *leaf, of func(policy.Source) bool) bool {
 	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
 		return of(src) && slices.ContainsFunc(src.Const, func(v []byte) bool { return provenance.Equal(l.typ(), l.value, strictjson.Of(v)) }) &&
-			(len(src.Phrases) == 0 || !c.strict && slices.ContainsFunc(src.Phrases, func(p string) bool { return s.means(p, provenance.Wholly) }))
+			s.ordersSource(c, src)
 	})
+}
+
+// ordersSource reports whether the user chose what a source gives: he orders it by one of its
+// phrases, where it has such.
+func (s *Session) ordersSource(c *call, src policy.Source) bool {
+	return len(src.Phrases) == 0 || !c.strict && slices.ContainsFunc(src.Phrases, func(p string) bool { return s.means(p, provenance.Wholly) })
 }
 
 // means reports whether the user's latest turn, or one behind it that only agrees, says a
