@@ -294,9 +294,10 @@ func DefaultSources(role Role) []Source {
 // maxWords bounds the words of one argument.
 const maxWords = 24
 
-// wordForm is one word as it stands in a sentence, or a few with a blank between, of any
+// wordForm is one word as it stands in a sentence, or a few with a blank between, or two such with
+// others between them, of any
 // length: counted repetition of a class that large is a program of 1.2 MB.
-var wordForm = text.Pattern(`^\pL[\pL\pN_-]*(?: [\pL\pN_-]+)*$`)
+var wordForm = text.Pattern(`^\pL[\pL\pN_-]*(?: [\pL\pN_-]+)*(?: … [\pL\pN_-]+(?: [\pL\pN_-]+)*)?$`)
 
 // words compiles `words:`, of which one may be the sign of a number, `units:` and `orders:`.
 func (r *reader) words(f strictyaml.Words, numbered bool, example string) []string {

@@ -63,6 +63,24 @@ func TestMeans(t *testing.T) {
 	}
 }
 
+// TestTurnedTo: a word of two parts is said where the first orders, and the second stands at the end.
+func TestTurnedTo(t *testing.T) {
+	for text, want := range map[string]bool{
+		"scale catalog to| 5": true, "please scale the deployment catalog up to| 5": true, "Could you SCALE it to| 5?": true, "it is slow, scale it to| 5": true, "scale\tit  to| 5": true,
+		"scale to| 5": true, "scale catalog, to| 5": false, "scale catalog. Up to| 5": false, "scale catalog\nto| 5": false, "upscale it to| 5": false, "scaled it to| 5": false, "scale it into| 5": false,
+		"scale it 2 times to| 5": false, "don't scale it to| 5": false, "if it rains, scale it to| 5": false, "should I scale it to| 5": false, "Kim will scale it to| 5": false, "\"scale it to| 5\"": false,
+		"scale a b c d e f g h i to| 5": false, "to| 5": false, "to scale it to| 5": false, "scale it to| 5, or not": false,
+	} {
+		before, after, _ := strings.Cut(text, "|")
+		if _, got := TurnedTo(before, before+after, "scale … to"); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if _, ok := TurnedTo("scale it to", "scale it to 5", "scale"); ok {
+		t.Error("a word of one part")
+	}
+}
+
 // TestMeansQuoted: what stands between two marks of a pair, apart from words, is not meant,
 // whatever else the text holds that is no mark.
 func TestMeansQuoted(t *testing.T) {

@@ -245,10 +245,36 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	}
 	order := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") })
 	for _, w := range words {
+		if at, ok := TurnedTo(before, r.text, w); ok {
+			return at, true
+		}
 		at := len(before) - len(w)
 		if w != "" && w != Numbered && at >= 0 && strings.EqualFold(before[at:], w) && wordAt(r.text, at) && (!order || Means(r.text, at, len(before))) {
 			return at, true
 		}
+	}
+	return 0, false
+}
+
+// TurnedTo reports whether a text that goes on in another ends in the second part of a word of
+// two, "scale … to", whose first begins an order that is meant, and where: no clause ends between
+// them, nor do more than a few words stand there, of which none is a number.
+func TurnedTo(before, text, word string) (at int, ok bool) {
+	head, tail, is := strings.Cut(word, " … ")
+	end := len(before) - len(tail)
+	if !is || end < 1 || !strings.EqualFold(before[end:], tail) || !isBlank(before[end-1]) {
+		return 0, false
+	}
+	clause := before[:end]
+	clause = clause[strings.LastIndexFunc(clause, func(r rune) bool { return isBreak(r) || r == '\n' || r == 0 })+1:]
+	for i := len(clause) - 1; i >= 0; i-- {
+		at = end - len(clause) + i
+		if n := spells(clause[i:], head); n == 0 || !wordAt(text, at) || !isBlank(clause[i+n]) {
+			continue
+		} else if between := strings.Fields(clause[i+n:]); len(between) > mostBetween || slices.ContainsFunc(between, func(w string) bool { return isNumeral(w[0]) }) || !Means(text, at, at+n) {
+			continue
+		}
+		return at, true
 	}
 	return 0, false
 }

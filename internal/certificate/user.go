@@ -481,6 +481,9 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	}
 	ordered := slices.ContainsFunc(words, func(w string) bool { return len(strings.Fields(w)) > 1 })
 	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
+		if _, turned := provenance.TurnedTo(before, t.own, w); turned {
+			return true
+		}
 		at := len(before) - len(w)
 		return w != "" && w != provenance.Numbered && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at) && (!ordered || provenance.Means(t.own, at, len(before)))
 	})
