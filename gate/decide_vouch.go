@@ -591,10 +591,14 @@ func refOf(f provenance.Fact) Ref {
 
 // carries is what a value is worth where it comes back (R4). What a person let pass
 // once or from now on he did for that call, and what he raised for that argument: read back it is what
-// it was, a stranger's or a model's.
+// it was, a stranger's or a model's. A path whose name the user typed is his: what an act makes
+// there by his word is a member of its collection, though no list had it.
 func (l *leaf) carries() writ.Label {
-	if l.rule_ == "approval" || l.rule_ == grownOutput || l.rule_ == keptCall {
+	switch l.rule_ {
+	case "approval", grownOutput, keptCall:
 		return min(l.label, writ.External)
+	case ruleTypedIn:
+		return writ.User
 	}
 	return l.label
 }

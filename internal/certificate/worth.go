@@ -70,6 +70,8 @@ func (c *call) arguments() []argument {
 		label := l.Label
 		if l.Rule == "approval" || l.Rule == grownOutput || l.Rule == keptCall { // a person let it pass, there; read back it is what it was
 			label = min(label, writ.External)
+		} else if l.Rule == "derived:"+policy.TypedIn { // the name is the user's
+			label = writ.User
 		}
 		out = append(out, argument{l.value, l.typ(), label,
 			l.value.Kind() == strictjson.Bool || l.enum || empty(l.value) || c.declined(l) || small || l.Rule == grownOutput && !c.effect.Gated(),
