@@ -313,6 +313,9 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 		}
 		return writ.ProvenanceCatalog
 	case policy.FromOutput:
+		if !j.ordersSource(src) {
+			return writ.ProvenanceConst
+		}
 		return j.fromOutput(l, src)
 	case policy.FromSeen:
 		return j.fromSeen(l)
@@ -384,11 +387,8 @@ func (j *judge) lifts(rests [][]provenance.Line) bool { return j.lifted || j.in.
 
 func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 	s := j.session()
-	switch {
-	case s == nil:
+	if s == nil {
 		return writ.ProvenanceSession
-	case !j.ordersSource(src):
-		return writ.ProvenanceConst
 	}
 	q := j.query(l, src)
 	q.Once, q.Now = !l.answer && !l.key && !j.usedHere(l), j.in.Time
