@@ -72,11 +72,11 @@ func TestTurnedTo(t *testing.T) {
 		"scale a b c d e f g h i to| 5": false, "to| 5": false, "to scale it to| 5": false, "scale it to| 5, or not": false,
 	} {
 		before, after, _ := strings.Cut(text, "|")
-		if _, got := TurnedTo(before, before+after, "scale … to"); got != want {
+		if _, got := turnedTo(before, before+after, "scale … to"); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
-	if _, ok := TurnedTo("scale it to", "scale it to 5", "scale"); ok {
+	if _, ok := turnedTo("scale it to", "scale it to 5", "scale"); ok {
 		t.Error("a word of one part")
 	}
 }

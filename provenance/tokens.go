@@ -245,7 +245,7 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	}
 	order := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") })
 	for _, w := range words {
-		if at, ok := TurnedTo(before, r.text, w); ok {
+		if at, ok := turnedTo(before, r.text, w); ok {
 			return at, true
 		}
 		at := len(before) - len(w)
@@ -256,10 +256,10 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	return 0, false
 }
 
-// TurnedTo reports whether a text that goes on in another ends in the second part of a word of
+// turnedTo reports whether a text that goes on in another ends in the second part of a word of
 // two, "scale … to", whose first begins an order that is meant, and where: no clause ends between
 // them, nor do more than a few words stand there, of which none is a number.
-func TurnedTo(before, text, word string) (at int, ok bool) {
+func turnedTo(before, text, word string) (at int, ok bool) {
 	head, tail, is := strings.Cut(word, " … ")
 	end := len(before) - len(tail)
 	if !is || end < 1 || !strings.EqualFold(before[end:], tail) || !isBlank(before[end-1]) {

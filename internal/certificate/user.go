@@ -481,12 +481,34 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	}
 	ordered := slices.ContainsFunc(words, func(w string) bool { return len(strings.Fields(w)) > 1 })
 	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
-		if _, turned := provenance.TurnedTo(before, t.own, w); turned {
+		if t.turned(before, w) {
 			return true
 		}
 		at := len(before) - len(w)
 		return w != "" && w != provenance.Numbered && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at) && (!ordered || provenance.Means(t.own, at, len(before)))
 	})
+}
+
+// turned reports whether a text ends in the second part of a word of two ("scale … to") that
+// stands in the clause of the first, and this is an order.
+func (t *turn) turned(before, word string) bool {
+	head, tail, is := strings.Cut(word, " … ")
+	if !is {
+		return false
+	}
+	form := regexp.MustCompile(`^(?i:` + regexp.QuoteMeta(head) + `)[ \t]+((?:[^\s\x000-9][^\s\x00]*[ \t]+){0,8})(?i:` + regexp.QuoteMeta(tail) + `)$`)
+	ends := func(r rune) bool {
+		return unicode.In(r, unicode.Terminal_Punctuation, unicode.Sentence_Terminal) || strings.ContainsRune("…‥—–", r)
+	}
+	for i := range before {
+		if !t.begins(i) {
+			continue
+		}
+		if at := form.FindStringSubmatch(before[i:]); at != nil && !strings.ContainsFunc(at[1], ends) && provenance.Means(t.own, i, i+len(head)) {
+			return true
+		}
+	}
+	return false
 }
 
 // unit reports whether what is counted stands behind a number, as the contract calls it.
