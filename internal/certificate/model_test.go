@@ -74,7 +74,7 @@ tools:
   b/jot: { effect: write, args: { /user: { role: target, collection: user, from: [output] }, /note: { role: content, content: local } } }
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
-  n/only: { effect: send, args: { /user: { role: target, collection: user, from: [output: 'a/list#/nick/*', output: 'a/list#/from/*'] } } }
+  n/only: { effect: send, args: { /user: { role: target, collection: user, from: [output: 'a/list#/nick/*', output: 'a/list#/from/*', { output: 'a/list#/users/*', phrases: [make a twig, grow a twig] }] } } }
   n/grant: { effect: [send, auth], args: { /user: { role: target, collection: user } } }
   n/title: { effect: write, no_args: allow, args: { /text: { role: content, content: open } } }
   n/append: { effect: write, args: { /row: { role: target, collection: row }, /line: { role: content, content: open } } }
