@@ -396,11 +396,20 @@ func TestTables(t *testing.T) {
 		}
 		tried[r] = true
 		var text strings.Builder
+		from, ahead := 0, 0
 		for _, e := range r.elements {
 			s, ok := samples[e.value]
 			switch names := r.names[e.value]; {
 			case e.value == "":
 				s = e.words[len(e.words)-1]
+			case e.value == "own", e.value == "ownh":
+				s = r.names["n"][4].words[0]
+			case e.value == "nth":
+				s = "5" + r.names["suffix"][0].words[0]
+			case e.value == "then":
+				s, ahead = names[0].words[0], 1
+			case e.value == "behind":
+				s, from = names[0].words[0], 1
 			case e.value == "unit": // of which there are halves, or in which days are counted
 				unit := hour
 				if r.action == "counted" {
@@ -418,16 +427,21 @@ func TestTables(t *testing.T) {
 			text.WriteString(s)
 		}
 		p := newParser(text.String(), at)
-		if n := p.longest(r.group, 0); n == nil || n.to != len(p.words) {
+		if n := p.longest(r.group, from); n == nil || n.to != len(p.words)-ahead {
 			t.Errorf("%s: %q is not %s: %+v", r.group, text.String(), r.action, n)
 		}
 	}
-	for _, rs := range rules().words {
+	all := rules().groups[""]
+	for _, rs := range all.words {
 		for _, r := range rs {
 			try(r)
 		}
 	}
-	for _, o := range rules().values {
+	named := all.values
+	for _, os := range all.names {
+		named = append(named, os...)
+	}
+	for _, o := range named {
 		for _, r := range o.rules {
 			try(r)
 		}

@@ -27,7 +27,11 @@ import (
 // words, {values} and [what may be left out]; a|b is a choice of words; _ joins
 // what stands without a space between; an action of meaning.go says what it
 // means, and the numbers are values that the words do not tell. Of all rules
-// that match at a word the longest counts; none matches across lines.
+// that match at a word the longest counts; none matches across lines. A pattern may
+// begin with {behind}, which holds right behind a word of "@behind", a weekday or a month:
+// there "15h" is a time rather than a length; it may end with {then}, which holds right
+// before a word of "@then". "@idiom" are numbers of days by which
+// people count weeks.
 //
 //go:embed names
 var files embed.FS
@@ -60,13 +64,19 @@ type value struct {
 	n    int
 }
 
-// grammar files each rule by how it begins: with a word, or with a value of a
-// language.
+// grammar is the rules of each group; those of "" are all.
 type grammar struct {
 	languages []*language
-	words     map[string][]*rule
-	values    []*opening
+	groups    map[string]*index
 	starts    map[string]bool // the first words of names
+}
+
+// index files each rule of a group by how it begins: with a word, a name of a language, or
+// another of its values.
+type index struct {
+	words  map[string][]*rule
+	names  map[string][]*opening
+	values []*opening
 }
 
 type opening struct {
@@ -79,7 +89,7 @@ type opening struct {
 var rules = sync.OnceValue(load)
 
 func load() *grammar {
-	g := &grammar{words: map[string][]*rule{}, starts: map[string]bool{}}
+	g := &grammar{groups: map[string]*index{}, starts: map[string]bool{}}
 	tables, _ := files.ReadDir("names")
 	for _, table := range tables {
 		text, _ := files.ReadFile("names/" + table.Name())
@@ -148,15 +158,40 @@ func (g *grammar) expand(r rule, pattern []string, done []element) {
 		}
 	}
 	r.elements = done
-	for _, w := range done[0].words {
-		g.words[w] = append(g.words[w], &r)
-	}
-	if v := done[0].value; v != "" {
-		i := slices.IndexFunc(g.values, func(o *opening) bool { return o.value == v && o.language == r.language })
-		if i < 0 {
-			i, g.values = len(g.values), append(g.values, &opening{language: r.language, value: v})
+	for _, group := range distinct([]string{"", r.group, cmp.Or(wider[r.group], r.group)}) {
+		if g.groups[group] == nil {
+			g.groups[group] = &index{words: map[string][]*rule{}, names: map[string][]*opening{}}
 		}
-		g.values[i].rules = append(g.values[i].rules, &r)
+		g.groups[group].file(&r)
+	}
+}
+
+func (x *index) file(r *rule) {
+	for _, w := range r.elements[0].words {
+		x.words[w] = append(x.words[w], r)
+	}
+	v := r.elements[0].value
+	if v == "" {
+		return
+	}
+	first := r.first[v]
+	if v == "n" || v == "behind" { // which are more than their names
+		first = nil
+	}
+	filed := x.values
+	for w := range first {
+		filed = x.names[w]
+	}
+	if i := slices.IndexFunc(filed, func(o *opening) bool { return o.value == v && o.language == r.language }); i >= 0 {
+		filed[i].rules = append(filed[i].rules, r)
+		return
+	}
+	o := &opening{r.language, v, []*rule{r}}
+	if first == nil {
+		x.values = append(x.values, o)
+	}
+	for w := range first {
+		x.names[w] = append(x.names[w], o)
 	}
 }
 
@@ -169,6 +204,7 @@ func folded(s string) (out []string) {
 
 // parser reads one text.
 type parser struct {
+	*grammar
 	text      string
 	words     []numeral.Word
 	now       civil
@@ -187,7 +223,7 @@ type place struct {
 }
 
 func newParser(words string, at time.Time) *parser {
-	p := &parser{text: words, words: numeral.Words(words), now: civilOf(at), zone: at.Location(), memo: map[place]*node{}}
+	p := &parser{grammar: rules(), text: words, words: numeral.Words(words), now: civilOf(at), zone: at.Location(), memo: map[place]*node{}}
 	p.cardinals = make([]struct{ n, end int }, len(p.words))
 	return p
 }
@@ -202,7 +238,7 @@ func (p *parser) longest(group string, i int) *node {
 	p.memo[at] = nil // no rule begins with its own group
 	var best *node
 	end := i // of the best
-	p.begins(i, func(r *rule, begin found) {
+	p.begins(group, i, func(r *rule, begin found) {
 		if n := p.says(r, group, i, end, begin); n != nil {
 			best, end = n, n.to
 		}
@@ -216,17 +252,22 @@ func (p *parser) longest(group string, i int) *node {
 	return best
 }
 
-// begins calls with the rules whose first element stands at a word, and with that.
-func (p *parser) begins(i int, with func(*rule, found)) {
-	w := p.words[i]
-	for _, r := range rules().words[w.Fold] {
+// begins calls with the rules of a group whose first element stands at a word, and with that.
+func (p *parser) begins(group string, i int, with func(*rule, found)) {
+	w, x := p.words[i], p.groups[group]
+	for _, r := range x.words[w.Fold] {
 		with(r, found{end: i + 1})
 	}
 	isNumber, _ := p.cardinal(i)
-	if w.Class != numeral.Digits && len(rules().words[w.Fold]) == 0 && !rules().starts[w.Fold] && isNumber == 0 {
+	if w.Class != numeral.Digits && isNumber == 0 && !p.starts[w.Fold] && len(p.groups[""].words[w.Fold]) == 0 {
 		return
 	}
-	for _, o := range rules().values {
+	p.openings(x.names[w.Fold], i, with)
+	p.openings(x.values, i, with)
+}
+
+func (p *parser) openings(all []*opening, i int, with func(*rule, found)) {
+	for _, o := range all {
 		if begin, ok := p.element(element{value: o.value}, o.language, found{end: i}); ok {
 			for _, r := range o.rules {
 				with(r, begin)
@@ -237,11 +278,8 @@ func (p *parser) begins(i int, with func(*rule, found)) {
 
 // says is what a rule of a group says of the words from i on, if it goes on behind least.
 func (p *parser) says(r *rule, group string, i, least int, begin found) *node {
-	if group != "" && r.group != group && wider[r.group] != group {
-		return nil
-	}
 	f, ok := p.match(r, begin)
-	if !ok || f.end <= least {
+	if !ok || f.end < least || f.end == least && r.elements[0].value != "behind" {
 		return nil
 	}
 	end := f.end
@@ -258,7 +296,7 @@ func (p *parser) says(r *rule, group string, i, least int, begin found) *node {
 	if group == "" && (end > f.end || timed[r.group] && p.zoneBefore(i)) && (n.kind == Clock || n.kind == Instant) {
 		n = &node{} // of the clocks of others
 	}
-	n.from, n.to = i, end
+	n.from, n.to, n.by = i, end, r.language
 	return n
 }
 
@@ -338,7 +376,7 @@ func (p *parser) placed(i int) int {
 		switch {
 		case w.Fold == "" || w.Class != numeral.Letters || k > i && w.Gap != numeral.Space || k == i && (noZone[w.Fold] || linking()["link"][w.Fold] || linking()["list"][w.Fold]):
 			return i
-		case w.Fold == "ortszeit", w.Fold == "zeit" && strings.HasSuffix(before, "er"), w.Fold == "time" && (k == i+1 || k > i && names || kinds[before]):
+		case w.Fold == "ortszeit", w.Fold == "tijd" && (strings.HasSuffix(before, "se") || before == "lokale" || before == "plaatselijke"), w.Fold == "zeit" && strings.HasSuffix(before, "er"), w.Fold == "time" && (k == i+1 || k > i && names || kinds[before]):
 			return k + 1
 		}
 		first, _ := utf8.DecodeRuneInString(p.text[w.Start:])
@@ -408,6 +446,11 @@ func (p *parser) element(e element, l *language, f found) (found, bool) {
 		f.end++
 	case "end":
 		return f, p.ends(l, f.end)
+	case "then":
+		_, to := p.named(l, "then", f.end)
+		return f, to > f.end && p.words[f.end].Gap == numeral.Space
+	case "behind":
+		return f, p.isBehind(l, f.end)
 	case "clock", "when", "date", "dated", "span", "range":
 		n := p.longest(e.value, f.end)
 		if n == nil {
@@ -435,6 +478,19 @@ func (p *parser) ends(l *language, i int) bool {
 	}
 	for _, set := range []string{"stop", "weekday"} {
 		if _, end := p.named(l, set, i); end > i && p.words[i].Gap != numeral.Glued {
+			return true
+		}
+	}
+	return false
+}
+
+// isBehind reports whether a word stands right behind a day, or behind what a time stands behind.
+func (p *parser) isBehind(l *language, i int) bool {
+	if p.inLine(i).Gap != numeral.Space || i == 0 {
+		return false
+	}
+	for _, set := range []string{"behind", "weekday", "month"} {
+		if l.first[set][p.words[i-1].Fold] != nil {
 			return true
 		}
 	}
@@ -488,7 +544,7 @@ func (p *parser) hour(i, digits int) (n, end int) {
 var sums = map[string]bool{"€": true, "$": true, "£": true, "¥": true, "%": true, "eur": true, "euro": true, "euros": true, "usd": true, "dollar": true, "dollars": true, "gbp": true, "pounds": true, "chf": true, "franken": true, "percent": true, "prozent": true}
 
 // readAs names the values that mean what another one does.
-var readAs = map[string]string{"yy": "year", "an": "n"}
+var readAs = map[string]string{"yy": "year", "an": "n", "own": "n", "ownh": "h", "short": "weekday", "abbr": "weekday", "shortmonth": "month"}
 
 // value reads one of the values of a pattern; end is i where none stands.
 func (p *parser) value(l *language, kind string, i int) (n, end int) {
@@ -528,16 +584,27 @@ func (p *parser) value(l *language, kind string, i int) (n, end int) {
 		return within(few, 1, 31)
 	case "mo":
 		return within(few, 1, 12)
+	}
+	return p.worded(l, kind, i, digits)
+}
+
+// worded is value, of one that may be written in words.
+func (p *parser) worded(l *language, kind string, i, digits int) (n, end int) {
+	w := p.words[i]
+	switch kind {
 	case "h":
-		if n, end := p.named(l, "n", i); end > i {
+		if n, end := p.named(l, "n", i); end > i && n <= 24 {
 			return n, end
 		}
 		return p.hour(i, digits)
+	case "own", "ownh": // in a word of this language
+		return p.named(l, "n", i)
 	case "n":
 		if n, end := p.named(l, "n", i); end > i {
 			return n, end
 		}
 		if digits > 0 && digits <= 3 && w.Fold[0] != '0' {
+			n, _ = strconv.Atoi(w.Fold)
 			return n, i + 1
 		}
 		if n, end = p.cardinal(i); n <= 999 {

@@ -142,9 +142,9 @@ func (j *joiner) between(a, b *node) (strength int, listed bool) {
 		case i == b.from || j.passed[i]:
 		case w.Fold == ",":
 			strength, listed = min(strength, comma), true
-		case linking()["list"][w.Fold]:
+		case j.joins("list", "link", w.Fold, a, b):
 			strength, listed = apart, true
-		case linking()["link"][w.Fold] && links < 4:
+		case j.joins("link", "list", w.Fold, a, b) && links < 4:
 			links++
 		default:
 			return apart, false
@@ -344,6 +344,15 @@ func (j *joiner) end(d, c, l *node) {
 	}
 	j.add(kind, out, d, c, l)
 }
+
+// joins reports whether a word links, or lists, two readings. One that does either in different
+// languages, like "of", does what it does in a language of theirs.
+func (j *joiner) joins(kind, other, word string, a, b *node) bool {
+	words := linking()
+	return words[kind][word] && (!words[other][word] || a.by.has(kind, word) || b.by.has(kind, word))
+}
+
+func (l *language) has(set, word string) bool { return l != nil && l.first[set][word] != nil }
 
 // linking are the words of all languages that link and list readings.
 var linking = sync.OnceValue(func() map[string]map[string]bool {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -12,6 +13,7 @@ import (
 type node struct {
 	from, to int
 	kind     Kind
+	by       *language
 	days     []int // of a date or a range's begin; of a span all
 	clocks   []int // seconds; of a range's begin
 	ends     []int // of a range: the candidates of its end, days or seconds
@@ -117,6 +119,9 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 	if v.n("sign") < 0 {
 		sign = -1
 	}
+	if idiom := r.first["idiom"]; idiom != nil && v.n("unit") == day && idiom[strconv.Itoa(v.n("n"))] != nil {
+		return &node{} // "in 15 days" is in two weeks
+	}
 	switch r.action {
 	case "void":
 		return &node{}
@@ -141,7 +146,7 @@ func (p *parser) mean(r *rule, v values, nodes []*node) *node {
 		if ahead, is := v.get("ahead", 0); is {
 			y, ok = date(today).Year()+ahead, true
 		}
-		return dated(p.monthDay(y, v.n("month", "mo"), v.n("day", "d", "dd")), !ok).orVoid()
+		return dated(p.monthDay(y, v.n("month", "mo"), v.n("day", "d", "dd", "n", "nth", "ordinal")), !ok).orVoid()
 	case "either":
 		days := p.monthDay(v.n("year"), v.n("b"), v.n("a"))
 		return dated(distinct(append(days, p.monthDay(v.n("year"), v.n("a"), v.n("b"))...)), false).orVoid()
@@ -232,9 +237,12 @@ func (p *parser) denied(v values, nodes []*node) *node {
 			n.days = append(n.days, span(slices.Min(of.days), end).days...)
 		}
 	}
-	if w := v.n("weekdays"); w > 0 {
+	for _, of := range v {
+		if of.name != "weekdays" && of.name != "weekday" {
+			continue
+		}
 		for d := p.now.day - 7*53; d < p.now.day+7*106; d++ {
-			if weekdayOf(d) == w%7 {
+			if weekdayOf(d) == of.n%7 {
 				n.days = append(n.days, d)
 			}
 		}
@@ -356,7 +364,7 @@ func (p *parser) clock(v values, sign int) *node {
 	if clocks[0] < 0 {
 		return nil // of the day before
 	}
-	return &node{kind: Clock, clocks: clocks}
+	return &node{kind: Clock, clocks: clocks, part: v.n("daily", "part")}
 }
 
 // midnight of a day is at its begin or at its end.
@@ -367,6 +375,12 @@ func midnight() *node { return &node{kind: Clock, clocks: []int{0, daySeconds}} 
 func times(a, b node, all bool) *node {
 	if a.hour && b.hour && !all {
 		return nil // two numbers
+	}
+	for _, n := range []*node{&a, &b} { // "9h du matin"
+		n.clocks = slices.DeleteFunc(slices.Clone(n.clocks), func(s int) bool { return !inPart(s, n.part) })
+	}
+	if len(a.clocks) == 0 || len(b.clocks) == 0 {
+		return &node{}
 	}
 	apart := func(from, to int) int { return (to - from + daySeconds) % daySeconds }
 	nearest := func(clocks []int, far func(int) int) []int {

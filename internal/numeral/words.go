@@ -48,7 +48,7 @@ type Word struct {
 
 // The marks that set a phrase apart.
 const (
-	quotes   = "\"'`´“”„‟‘’‚‛«»‹›()[]{}<>"
+	quotes   = "\"'`´“”„‟‘’‚‛«»‹›()[]{}<>¿¡"
 	stops    = ",.;:!?…"
 	breaks   = "\n\r\v\f\u0085\u2028\u2029"
 	dashes   = "\u2010\u2011\u2013\u2212"
