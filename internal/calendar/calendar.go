@@ -148,8 +148,8 @@ func Bounds(text string, readings []Reading) bool {
 }
 
 var (
-	bounding = text.Pattern(`(?i)\b(?:un)?till?\b|\bthr(?:ough|u)\b|\b(?:end(?:s|ing|et)?|finish(?:es|ing)?|bis|endet|jusqu|hasta|(?:half-)?hours?|minutes?|mins?|hrs?|stunden?|minuten?|heures?|horas?)\b|\d['’′]|\dh\b|\d\s*[–—]\s*\d`)
-	endingAt = text.Pattern(`(?i)\b(?:by|before|to|vor|avant|antes de) *$`)
+	bounding = text.Pattern(`(?i)\b(?:un)?till?\b|\bthr(?:ough|u)\b|\b(?:end(?:s|ing|et)?|finish(?:es|ing)?|bis|endet|jusqu|hasta|fino|finché|tot(?: en)?|(?:half-)?hours?|minutes?|mins?|hrs?|stunden?|minuten?|heures?|horas?|ore|ora|uur|uren|minut[io]s?|minuut)\b|(?:^|\s)até\s|\d['’′]|\dh\b|\d\s*[–—]\s*\d`)
+	endingAt = text.Pattern(`(?i)\b(?:by|before|to|vor|avant|jusqu'à|jusqu'au|hasta(?: el)?|antes d(?:e|el|a|o|as)|prima (?:di|del|delle)|entro(?: le)?|fino (?:a|al|alle)|voor|uiterlijk|tot) *$`)
 )
 
 // Candidates returns the values an argument of a kind, Date, Clock or Instant,
