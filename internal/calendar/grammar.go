@@ -210,20 +210,21 @@ type parser struct {
 	now       civil
 	zone      *time.Location
 	cardinals []struct{ n, end int }
-	memo      map[place]*node
+	memo      map[string][]memo // of each group, for each word
 }
 
 // wider are groups that hold another: of a day with its weekday or without, of
 // a clock or a bare hour.
 var wider = map[string]string{"date": "dated", "weekdate": "dated", "clock": "when"}
 
-type place struct {
-	group string
-	word  int
+// memo is what longest said.
+type memo struct {
+	asked bool
+	says  *node
 }
 
 func newParser(words string, at time.Time) *parser {
-	p := &parser{grammar: rules(), text: words, words: numeral.Words(words), now: civilOf(at), zone: at.Location(), memo: map[place]*node{}}
+	p := &parser{grammar: rules(), text: words, words: numeral.Words(words), now: civilOf(at), zone: at.Location(), memo: map[string][]memo{}}
 	p.cardinals = make([]struct{ n, end int }, len(p.words))
 	return p
 }
@@ -231,11 +232,15 @@ func newParser(words string, at time.Time) *parser {
 // longest returns what the longest rule of a group says at a word, or nil. The
 // group "" is all of them, at the edges of a phrase.
 func (p *parser) longest(group string, i int) *node {
-	at := place{group, i}
-	if n, ok := p.memo[at]; ok {
-		return n
+	said := p.memo[group]
+	if said == nil {
+		said = make([]memo, len(p.words))
+		p.memo[group] = said
 	}
-	p.memo[at] = nil // no rule begins with its own group
+	if said[i].asked {
+		return said[i].says
+	}
+	said[i].asked = true // no rule begins with its own group
 	var best *node
 	end := i // of the best
 	p.begins(group, i, func(r *rule, begin found) {
@@ -248,7 +253,7 @@ func (p *parser) longest(group string, i int) *node {
 			best = &node{kind: Clock, from: i, to: to, clocks: hours(h, 0), hour: true}
 		}
 	}
-	p.memo[at] = best
+	said[i].says = best
 	return best
 }
 
