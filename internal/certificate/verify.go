@@ -294,7 +294,7 @@ func (s *Session) answered(c *call) (Approval, bool) {
 }
 
 // refused reports whether the newest answer to some spelling of a call is a no that holds,
-// and the user said nothing after it.
+// and the user ordered nothing after it: what he agrees to then may be to leave it.
 func (s *Session) refused(c *call) bool {
 	if len(s.approvals) == 0 {
 		return false
@@ -305,7 +305,7 @@ func (s *Session) refused(c *call) bool {
 		if !strings.HasPrefix(a.Act, says+".") || spelled[a.Act] {
 			continue
 		}
-		if spelled[a.Act] = true; !a.Yes && c.Time.Sub(a.At) < gate.ApprovalHolds && !slices.ContainsFunc(slices.Concat(s.turns, s.agreed), func(t turn) bool { return t.evidence > a.Evidence }) {
+		if spelled[a.Act] = true; !a.Yes && c.Time.Sub(a.At) < gate.ApprovalHolds && !slices.ContainsFunc(s.turns, func(t turn) bool { return t.evidence > a.Evidence && !provenance.Assents(t.own) }) {
 			return true
 		}
 	}
