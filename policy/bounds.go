@@ -89,6 +89,12 @@ func (r *reader) agrees(f *argFile, a *ArgRule) {
 		a.Agrees = append(a.Agrees, at)
 	}
 	r.FaultIf(len(a.Agrees) > 0 && !slices.ContainsFunc(a.From, func(s Source) bool { return s.Kind == FromOutput }), f.Agrees.Node, "agrees is of what outputs vouch for", "from: [user, output]")
+	r.FaultIf(len(a.Agrees) > 0 && slices.ContainsFunc(a.From, Source.elsewhere), f.Agrees.Node, "of what is put together, was said or was only seen nothing shows the whole value, and agrees asks it of nothing", "from: [user, output]")
+}
+
+// elsewhere reports whether a source takes what no output vouches for whole.
+func (s Source) elsewhere() bool {
+	return s.Kind == FromSeen || s.Kind == FromSaidBy || s.Kind == FromNamed || s.Kind == FromDerived && s.Op != Due
 }
 
 // stars is how many indices or keys a pattern leaves open.
