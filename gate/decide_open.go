@@ -319,12 +319,30 @@ func (j *judge) agrees(l *leaf) (out []provenance.Said) {
 	return out
 }
 
-// agreesOnTargets reports whether an argument is of what the targets of an act say that only
+// agreesOnTargets reports whether an argument chooses among what the targets of an act have that only
 // sends, and so changes nothing there: who reads it is who reads that (R14), where it was listed for them.
+// An argument that is a target says by itself who reads it, and one that says nothing has no readers.
 func (j *judge) agreesOnTargets(l *leaf) bool {
-	return j.d.Effect&^policy.Read == policy.Send && !slices.ContainsFunc(l.rule.Agrees, func(at provenance.Pattern) bool {
-		return !slices.ContainsFunc(j.rules, func(r policy.ArgRule) bool { return r.At.Source == at.Source && r.Role == policy.Target })
+	return l.role == policy.Selector && len(l.rule.Agrees) > 0 && j.d.Effect&^policy.Read == policy.Send && !slices.ContainsFunc(l.rule.Agrees, func(at provenance.Pattern) bool {
+		o := j.leafAt(policy.Fill(at, l.rule.At, l.path))
+		return o == nil || o.empty || o.role != policy.Target
 	})
+}
+
+// listedFor puts first of what vouches for an argument what was listed for the targets of its
+// act, where it is worth as much, and reports whether anything was.
+func (j *judge) listedFor(l *leaf, q *provenance.Query, vouched []provenance.Fact) bool {
+	if len(q.Agrees) == 0 || !j.agreesOnTargets(l) {
+		return false
+	}
+	best := vouched[0]
+	i := slices.IndexFunc(vouched, func(f provenance.Fact) bool {
+		return f.Label == best.Label && f.OneTime == best.OneTime && j.session().ledger.AskedWith(f.Evidence, q.Agrees)
+	})
+	if i > 0 {
+		vouched[0], vouched[i] = vouched[i], best
+	}
+	return i >= 0
 }
 
 // leafAt is the value at a path into the arguments, nil where there is none.

@@ -398,11 +398,12 @@ func (j *judge) fromOutput(l *leaf, src policy.Source) writ.Reason {
 		if !j.strict && !src.HasAt && (l.role == policy.Content || l.role == policy.Query) && slices.ContainsFunc(a.Vouched, func(f provenance.Fact) bool { return f.Secret }) {
 			return writ.ProvenanceSecret
 		}
+		inside := j.listedFor(l, &q, a.Vouched)
 		l.founded = j.foundedOn(a)
 		if l.ordered = len(src.Phrases) > 0; a.OneTime {
 			j.oneTime = append(j.oneTime, l)
 		}
-		l.inside = len(q.Agrees) > 0 && j.agreesOnTargets(l) && s.ledger.AskedWith(a.Vouched[0].Evidence, q.Agrees)
+		l.inside = inside
 		return ""
 	}
 	if src.Ours {

@@ -227,12 +227,11 @@ func (s *store) called(f *fact, name string, rec uint32) bool {
 	return is && n == rec && !s.metas[f.meta].key && len(outer) > 0 && outer[len(outer)-1] == name
 }
 
-// askedOf are the arguments of a call that are one value each, as agrees looks for them.
+// askedOf are the arguments of a call, as agrees looks for them. What is no single value is
+// said as well, and is that of no call: of a list of places a result is of any.
 func (l *Ledger) askedOf(args strictjson.Value) (out []string) {
 	for name, v := range args.Members() {
-		if k := v.Kind(); k != strictjson.Object && k != strictjson.Array {
-			out = append(out, l.Standing(name, v))
-		}
+		out = append(out, l.Standing(name, v))
 	}
 	return out
 }

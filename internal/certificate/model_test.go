@@ -91,6 +91,7 @@ tools:
   g/tickets: { effect: read, outputs: [ { at: /tickets/*/id, label: system, collection: ticket, authoritative: true }, { at: /tickets/*/slip, label: system, collection: slip, authoritative: true }, { at: /tickets/*/desk, label: system }, { at: /tickets/*/said/desk, label: external } ] }
   g/close: { effect: write, args: { /desk: { role: selector, from: [const: ["d-one", "d-two", ""]] }, /ticket: { role: target, collection: ticket, agrees: [/desk] } } }
   g/answer: { effect: send, args: { /desk: { role: target, from: [const: ["d-one", "d-two", ""]] }, /slip: { role: selector, collection: slip, agrees: [/desk] }, /text: { role: content, content: open } } }
+  g/hand: { effect: send, args: { /desk: { role: target, from: [const: ["d-one"]] }, /ticket: { role: target, collection: ticket, agrees: [/desk] }, /text: { role: content, content: open } } }
   c/list: { effect: read, outputs: [ { at: /whom/*, label: external } ] }
   c/call: { effect: write, args: { /whom: { role: target, from: [user] } } }
 grown:
@@ -115,7 +116,7 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
 }
 
 var worldFields = map[string][]string{
@@ -302,7 +303,7 @@ func TestReferenceModel(t *testing.T) {
 			properties["mail"] = map[string]any{"default": ""}
 			required = append(required, "kind")
 		}
-		if name == "answer" {
+		if name == "answer" || name == "hand" {
 			required = append(required, "desk")
 		}
 		def := map[string]any{"name": name, "inputSchema": map[string]any{"type": "object", "properties": properties, "required": required}}
@@ -542,15 +543,21 @@ func (w *world) files(rules map[string]int) {
 
 // desks closes tickets at the desks where they were shown, and at others.
 func (w *world) desks(rules map[string]int) {
-	desk := func() []string { return w.fields(`"desk":` + w.pick(worldDesks)) }
+	desk := func(more ...string) []string {
+		return w.fields(`"desk":` + w.pick(append(more, worldDesks...)))
+	}
 	for range 3 + w.IntN(4) {
 		switch w.IntN(5) {
 		case 0, 1:
-			w.call(rules, "g/tickets", append(desk(), w.fields(`"q":"d-one"`)...))
+			w.call(rules, "g/tickets", append(desk(`["d-one"]`), w.fields(`"q":"d-one"`)...))
 		case 2:
 			w.say("ticket " + strings.Trim(w.pick(worldTickets), `"`))
 		case 3:
-			w.call(rules, "g/answer", append(desk(), `"slip":`+w.pick(worldTickets), `"text":"hello"`))
+			tool, arg := "g/answer", `"slip":`
+			if w.IntN(4) == 0 {
+				tool, arg = "g/hand", `"ticket":`
+			}
+			w.call(rules, tool, append(desk(), arg+w.pick(worldTickets), `"text":"hello"`))
 		default:
 			w.call(rules, "g/close", append(desk(), `"ticket":`+w.pick(worldTickets)))
 		}

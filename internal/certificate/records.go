@@ -481,12 +481,12 @@ func saysSame(all []strictjson.Value, here strictjson.Value) bool {
 	})
 }
 
-// listedThere reports whether a value is of what the targets of a call say that only sends, and
+// listedThere reports whether a value chooses among what the targets of a call have that only sends, and
 // was listed for them: who reads it is who reads that.
 func (s *Session) listedThere(c *call, l *leaf) bool {
-	return c.effect&^policy.Read == policy.Send && l.Rule == "output" && l.rule != nil && !c.strict && len(l.rule.Agrees) > 0 && len(l.Evidence) > 0 && !slices.ContainsFunc(l.rule.Agrees, func(at provenance.Pattern) bool {
+	return c.effect&^policy.Read == policy.Send && l.Rule == "output" && l.role == policy.Selector && l.rule != nil && !c.strict && len(l.rule.Agrees) > 0 && len(l.Evidence) > 0 && !slices.ContainsFunc(l.rule.Agrees, func(at provenance.Pattern) bool {
 		name, here := c.beside(l, at)
-		return !saysSame(s.askedWith[l.Evidence[0].Evidence].called(name), here) ||
+		return empty(here) || !saysSame(s.askedWith[l.Evidence[0].Evidence].called(name), here) ||
 			!slices.ContainsFunc(c.rules, func(r policy.ArgRule) bool { return r.At.Source == at.Source && r.Role == policy.Target })
 	})
 }

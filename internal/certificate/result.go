@@ -215,7 +215,7 @@ func (s *Session) Result(r Result) error {
 	return nil
 }
 
-// asked is what a result was asked for with: arguments that are one value each, by name.
+// asked is what a result was asked for with, by name.
 type asked []strictjson.Member
 
 func (a asked) called(name string) (out []strictjson.Value) {
@@ -233,9 +233,7 @@ func (s *Session) ask(x *extraction) {
 		return
 	}
 	for name, v := range x.forward().Members() {
-		if k := v.Kind(); k != strictjson.Object && k != strictjson.Array {
-			s.askedWith[x.evidence] = append(s.askedWith[x.evidence], strictjson.Member{Name: name, Value: slices.Clone(v.Raw())})
-		}
+		s.askedWith[x.evidence] = append(s.askedWith[x.evidence], strictjson.Member{Name: name, Value: slices.Clone(v.Raw())})
 	}
 }
 
