@@ -2,7 +2,9 @@ package schema
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -256,8 +258,8 @@ func (j *judging) closeMembers(apply []*js.Schema, n node) {
 				j.fail(join(j.path, name), writ.SchemaInvalid, "a property name the schema accepts")
 			}
 		}
-		// What an alternative names that does not apply is no name of the caller's.
-		admitted := !named && free && !slices.ContainsFunc(j.anywhere(), func(s *js.Schema) bool { return names(s, name) })
+		// What an alternative names that does not apply is admitted as what it is there.
+		admitted := !named && free && (!anyNames(j.anywhere(), name) || j.alike(name, e))
 		switch {
 		case !named && !opened && !admitted:
 			j.fail(join(j.path, name), writ.SchemaUnknownField, unknownField)
@@ -268,12 +270,75 @@ func (j *judging) closeMembers(apply []*js.Schema, n node) {
 	}
 }
 
+// alike reports whether a member or an element of the value at the path, and all in it that
+// the schema names anywhere, is of a type that the schema gives for its place.
+func (j *judging) alike(tok string, n node) bool {
+	j.path = append(j.path, tok)
+	defer j.leave()
+	in := j.anywhere()
+	if len(in) > 0 && !slices.ContainsFunc(in, func(s *js.Schema) bool { return typed(s, n.d) }) {
+		return false
+	}
+	for name, m := range n.v.Members() {
+		if anyNames(in, name) && !j.alike(name, n.member(name, m)) {
+			return false
+		}
+	}
+	for i, e := range n.v.Elements() {
+		if !j.alike(strconv.Itoa(i), n.element(i, e)) {
+			return false
+		}
+	}
+	return true
+}
+
+// leave goes back from the place that was entered last.
+func (j *judging) leave() {
+	j.path = j.path[:len(j.path)-1]
+	j.places = j.places[:min(len(j.places), len(j.path)+1)]
+}
+
+// typed reports whether s itself gives types, in so many words or by the values it lists, of
+// which a decoded value has one.
+func typed(s *js.Schema, d any) bool {
+	if refersOn(s) {
+		return false
+	}
+	if s.Types != nil {
+		return slices.ContainsFunc(s.Types.ToStrings(), func(t string) bool { return isOf(t, d) })
+	}
+	var listed []any
+	if s.Enum != nil {
+		listed = s.Enum.Values
+	}
+	if s.Const != nil {
+		listed = append(listed[:len(listed):len(listed)], *s.Const)
+	}
+	return slices.ContainsFunc(listed, func(w any) bool { return reflect.TypeOf(w) == reflect.TypeOf(d) })
+}
+
+// isOf reports whether a decoded value is of a type of JSON Schema; an integer is written as one.
+func isOf(t string, d any) bool {
+	switch d := d.(type) {
+	case map[string]any:
+		return t == "object"
+	case []any:
+		return t == "array"
+	case string:
+		return t == "string"
+	case json.Number:
+		return t == "number" || t == "integer" && !strings.ContainsAny(d.String(), ".eE")
+	case bool:
+		return t == "boolean"
+	}
+	return t == "null"
+}
+
 // within closes a member or an element of the value at the path.
 func (j *judging) within(tok string, schemas []*js.Schema, n node) {
 	j.path = append(j.path, tok)
 	j.close(schemas, n)
-	j.path = j.path[:len(j.path)-1]
-	j.places = j.places[:min(len(j.places), len(j.path)+1)]
+	j.leave()
 }
 
 // anywhere returns the subschemas that can judge the value at the path, whatever the
@@ -292,6 +357,11 @@ func (j *judging) anywhere() []*js.Schema {
 // holdsMore reports whether a value is an object or an array.
 func holdsMore(v strictjson.Value) bool {
 	return v.Kind() == strictjson.Object || v.Kind() == strictjson.Array
+}
+
+// anyNames reports whether one of the schemas itself names the property.
+func anyNames(in []*js.Schema, name string) bool {
+	return slices.ContainsFunc(in, func(s *js.Schema) bool { return names(s, name) })
 }
 
 // names reports whether s itself names the property.
