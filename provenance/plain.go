@@ -68,7 +68,7 @@ func (in argument) lets(a Atom, isPath bool) bool {
 	case MailAtom, HiddenAtom, ManyAtoms:
 		return false
 	case HostAtom:
-		return isPath || !resolves(a.Text, in)
+		return isPath || in == textArgument && fields().MatchString(a.Text) || !resolves(a.Text, in)
 	case KeyAtom:
 		return !keyIn(a.Text) // a long relative path is none unless a part of it is one
 	}
@@ -90,7 +90,10 @@ func keyIn(path string) bool {
 
 // narrows matches what a search is narrowed by, in words that those who search know: none
 // of them is a scheme, and what stands behind one is no host.
-var narrows = text.Pattern(`^-?(?:after|age|archived|assigned|assignee|author|base|before|branch|category|cc|closed|comments|commenter|component|created|draft|due|environment|extension|filename|from|fork|has|head|in|involves|is|issue|label|labels|lang|language|level|linked|mentions|merged|milestone|name|newer|no|older|org|owner|path|platform|priority|project|pushed|release|repo|reporter|review|reviewer|size|sort|space|sprint|stars|state|status|subject|tag|tags|team|timesseen|title|to|topic|type|updated|user|visibility):(?:[<>]=?)?[A-Za-z0-9_-]*(?:/[A-Za-z0-9_-]+){0,4}$`)
+var narrows = text.Pattern(`(?i)^-?(?:after|age|archived|assigned|assigned_or_suggested|assignee|author|base|before|branch|category|cc|closed|comments|commenter|component|created|culprit|dist|draft|due|during|env|environment|extension|filename|filetype|firstrelease|firstseen|from|fork|handled|has|head|in|involves|is|issue|label|labels|lang|language|larger|lastseen|level|linked|mentions|merged|milestone|name|newer|newer_than|no|older|older_than|org|owner|path|platform|priority|project|pushed|regressed_in_release|release|repo|reporter|review|reviewer|size|smaller|sort|space|sprint|stars|state|status|subject|tag|tags|team|times_seen|timesseen|title|to|topic|transaction|type|unhandled|updated|user|visibility):(?:[<>]=?)?[+-]?[A-Za-z0-9_-]*(?:/[A-Za-z0-9_-]+){0,4}$`)
+
+// fields matches the same of a field within one: no top-level domain is called so.
+var fields = text.Pattern(`(?i)^-?(?:error\.(?:handled|unhandled|type)|issue\.(?:category|priority|type)):[A-Za-z_-]{1,40}$`)
 
 // escaped5C is a backslash as escapes spell it: undone first, two of them were one.
 var escaped5C = text.Pattern(`(?i)%5c|&#92;|\\(?:u005c|x5c)`)
