@@ -25,6 +25,8 @@ var accepted = map[string][]string{
 	"github": {"reports as authoritative"},
 	// Linear gives a state its id; the one of an issue says which it gets.
 	"linear": {"reports as authoritative"},
+	// The short names of organisations are of small letters and digits: none holds a line's end.
+	"sentry": {"lines without join"},
 	// Slack gives each message a time of its own; the one in a reply says to which.
 	"slack": {"reports as authoritative"},
 	// git clean has no argument that says what: it always waits for a person.
