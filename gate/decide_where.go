@@ -13,7 +13,8 @@ import (
 // A text is typed into the page that a browser shows, and no argument says which that is: the
 // latest call that went to one does. Who wrote another page that the user asked for may have
 // the agent go back to his. So what the user ordered is done where he said in that turn, or at
-// the only place of the session.
+// the only place of the session. Where an argument says which of several pages (among), a call
+// that went to another page says nothing of this one: then all of them went to that place.
 
 // visit is a call that says where other acts are done, by the host it went to, "" for none
 // that it says.
@@ -33,11 +34,15 @@ func (s *Session) visit(tool string, effect policy.Effect, args strictjson.Value
 
 // there reports whether the latest of some calls went to the one place that a turn of the
 // user's names; or, where it names none, to the only one that he or such a call named in this
-// session.
-func (s *Session) there(where []policy.Source, turn uint32) bool {
+// session. Under among all of those calls went there.
+func (s *Session) there(where []policy.Source, among bool, turn uint32) bool {
 	last, all := "", s.ledger.Hosts(turn)
+	went := 0
 	for _, v := range s.visits {
 		if slices.ContainsFunc(where, func(w policy.Source) bool { return w.Server+"/"+w.Tool == v.tool }) {
+			if went++; among && went > 1 && v.host != last {
+				return false
+			}
 			last = v.host
 		}
 	}

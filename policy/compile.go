@@ -476,6 +476,14 @@ func (r *reader) where(p *Policy, c *Contract, f *toolFile) {
 	ordered := slices.ContainsFunc(c.Args, func(a ArgRule) bool { return len(a.Orders) > 0 }) || slices.ContainsFunc(c.Cases, func(k Case) bool {
 		return slices.ContainsFunc(k.Args, func(a ArgRule) bool { return len(a.Orders) > 0 })
 	})
+	if k := f.Among; k.Given() {
+		path, err := strictjson.ParsePointer(k.S)
+		if err != nil || len(path) != 1 || !f.Where.Given() {
+			r.Fault(k.Node, "among is one argument beside where, by its pointer: it says on which of several pages the act is", "among: /page_id")
+		} else {
+			c.Among = path[0]
+		}
+	}
 	r.FaultIf(f.Where.Given() && !ordered, f.Where.Node, "where an act is done is asked of what the user ordered, and no argument has orders", "orders: [type]")
 }
 

@@ -367,6 +367,9 @@ type Contract struct {
 	// Where are the calls of which the latest says where the act is done, each with the
 	// argument that says it, if it has one (R28).
 	Where []Source
+	// Among is the argument that says which of several such places, "" for none: then all of
+	// those calls of the session went to the one.
+	Among string
 	// Plain says that a read is asked with plain words: what nothing vouches for and
 	// could reach somebody else is asked about.
 	Plain bool

@@ -108,6 +108,8 @@ type toolFile struct {
 	// Where lists the calls whose latest says where the act is done, each with the argument
 	// that does, if it has one: server/tool#/url.
 	Where strictyaml.Words `yaml:"where"`
+	// Among is the argument that says on which of several pages the act is: /page_id.
+	Among strictyaml.String `yaml:"among"`
 	// Composites are the words in which the user writes several arguments as one
 	// (R15): '{/owner}/{/repo}'.
 	Composites strictyaml.Words `yaml:"composites"`

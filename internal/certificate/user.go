@@ -406,11 +406,18 @@ func (s *Session) meant(c *call, e gate.Ref) bool {
 	if c.contract == nil || len(c.contract.Where) == 0 {
 		return true
 	}
-	at, named := "", []string(nil)
+	named, hosts := []string(nil), []string(nil)
 	for _, v := range s.went {
 		if slices.ContainsFunc(c.contract.Where, func(w policy.Source) bool { return w.Server == v.server && w.Tool == v.tool }) {
-			at = v.host
+			hosts = append(hosts, v.host)
 		}
+	}
+	if len(hosts) == 0 {
+		return false
+	}
+	at := hosts[len(hosts)-1]
+	if c.contract.Among != "" && c.args.Get(c.contract.Among).Exists() && len(slices.Compact(hosts)) > 1 {
+		return false
 	}
 	for _, t := range s.turns {
 		if t.evidence == e.Evidence {
