@@ -18,6 +18,8 @@ import (
 var accepted = map[string][]string{
 	// Airtable gives bases and tables their ids; these say where the record is that goes.
 	"airtable": {"reports as authoritative"},
+	// The title of a page is on the line of its number, which is the browser's.
+	"chrome-devtools": {"lines without join"},
 	// The allowed directories are whoever's started the server; what write_file is sent
 	// comes back in no list, only in files.
 	"filesystem": {"lines without join", "reports as authoritative"},
