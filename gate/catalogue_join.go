@@ -115,7 +115,7 @@ func (m *making) compare(t *Tool, c *policy.Contract) {
 	}
 	for _, k := range c.Cases {
 		for _, v := range k.Values {
-			if t.input.ListsValues(c.CaseAt) && !t.input.EnumMember(c.CaseAt, strictjson.Of(v)) {
+			if t.input.ListsAll(c.CaseAt) && !t.input.EnumMember(c.CaseAt, strictjson.Of(v)) {
 				warn(k.Line, k.Col, "the case can never be: the tool's schema does not list "+strconv.Quote(string(v))+" there", "")
 			}
 		}
@@ -161,7 +161,7 @@ func (t *Tool) compareRule(r *policy.ArgRule, at []string, warn func(line, col i
 			warn(r.Line, r.Col, "the tool's schema lists no values for "+where+", so from: catalog matches none", "from: [{const: [...]}]")
 		}
 		for _, v := range s.Const {
-			if !s.Grown && t.input.ListsValues(at) && !t.input.EnumMember(at, strictjson.Of(v)) {
+			if !s.Grown && t.input.ListsAll(at) && !t.input.EnumMember(at, strictjson.Of(v)) {
 				warn(r.Line, r.Col, "a constant can never match: the tool's schema lists the values of "+where+", and this is none of them", "")
 			}
 		}

@@ -243,8 +243,9 @@ func (j *judge) plainly() {
 		var missing []string
 		names, unread := l.path, false
 		if l.key {
-			// What an argument does that no definition names, nobody can have read.
-			names, unread = names[:len(names)-1], l.rule_ == ""
+			// What an argument does that no definition names, nobody can have read, but who
+			// opened that object in the contract.
+			names, unread = names[:len(names)-1], l.rule_ == "" && l.rule == nil
 		}
 		atoms := provenance.PlainAtoms(l.says(), names)
 		if j.session() == nil && (unread || len(atoms) > 0) {

@@ -159,14 +159,29 @@ func index(tok string) (int, bool) {
 func (s *Schema) Knows(path []string) bool {
 	for i := range path {
 		if in := s.at(path[:i]); len(s.at(path[:i+1])) == 0 {
-			return admits(in, i == 0)
+			return admits(in, i == 0) || s.opens(path)
 		}
 	}
 	return s != nil
 }
 
+// opens reports whether on the way of a path an alternative openly admits what another one
+// names there: what lies behind that is not bound to what the other says of it.
+func (s *Schema) opens(path []string) bool {
+	for i, tok := range path {
+		in := s.at(path[:i])
+		if anyNames(in, tok) && slices.ContainsFunc(in, func(t *js.Schema) bool { return !names(t, tok) && admits([]*js.Schema{t}, true) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // ListsValues reports whether it gives an enum, or a const, for a path.
 func (s *Schema) ListsValues(path []string) bool { return hasEnum(s.at(path)) }
+
+// ListsAll reports whether it gives all values for a path so, and no alternative admits others.
+func (s *Schema) ListsAll(path []string) bool { return s.ListsValues(path) && !s.opens(path) }
 
 // Omits reports whether the schema spells the names of members somewhere on a path, and
 // neither the path's nor that there are others: a result will hardly have it. "*" is any

@@ -255,6 +255,16 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("it knows %q: %v", path, !want)
 		}
 	}
+	either := mustSchema(t, `{"properties": {"b": {"anyOf": [{"properties": {"k": {"enum": ["a"]}, "t": {"properties": {"x": {}}}}}, {"type": "object", "additionalProperties": true}]}, "c": {"properties": {"k": {"enum": ["a"]}}, "additionalProperties": true}}}`)
+	for path, want := range map[string]bool{"/b/t/y": true, "/b/z/y": true, "/c/k/y": false, "/c/z/y": true} {
+		tokens, _ := strictjson.ParsePointer(path)
+		if either.Knows(tokens) != want {
+			t.Errorf("it knows %q: %v", path, !want)
+		}
+	}
+	if at := []string{"b", "k"}; either.ListsAll(at) || !either.ListsValues(at) || !either.ListsAll([]string{"c", "k"}) {
+		t.Error("an alternative beside a list of values admits others, and nothing else does")
+	}
 	free := mustSchema(t, `{"properties": {"m": {"type": "object"}, "f": {"additionalProperties": {"properties": {"a": {}}}}, "t": {"properties": {}}}}`)
 	for path, want := range map[string]bool{"/m/a/b": true, "/f/x": true, "/f/x/a": true, "/f/x/b": false, "/t/x": false, "/x": false} {
 		tokens, _ := strictjson.ParsePointer(path)
