@@ -196,8 +196,8 @@ func (l *Ledger) agrees(q *Query, i uint32) bool {
 				shown = l.candidates(Query{Value: said.Value})
 			}
 			_, all := s.inside(i, n, &visits, func(at uint32) bool {
-				if f := s.at(at); f.label >= writ.System && s.called(f, said.Name, n) {
-					told, same = true, slices.Contains(shown, at)
+				if f := s.at(at); f.flags&stranger == 0 && s.called(f, said.Name, n) { // what lowered it takes nothing from what it says against
+					told, same = true, f.label >= writ.System && slices.Contains(shown, at)
 				}
 				return same
 			})

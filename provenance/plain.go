@@ -306,7 +306,10 @@ func Schemeless(v strictjson.Value) (typed strictjson.Value, t Type, ok bool) {
 	}
 	link, _ := v.Text()
 	if rest, ok := strings.CutPrefix(link, "http://"); ok {
-		return strictjson.StringOf(strings.TrimSuffix(rest, "/")), Untyped, ownMachine().MatchString(rest)
+		if host, path, _ := strings.Cut(rest, "/"); path == "" {
+			rest = host
+		}
+		return strictjson.StringOf(rest), Untyped, ownMachine().MatchString(rest)
 	}
 	rest, ok := strings.CutPrefix(link, "https://")
 	if i := strings.IndexAny(rest, "/?#"); ok && i > 0 {

@@ -442,14 +442,18 @@ func (s *Session) agrees(c *call, l *leaf, p *place) bool {
 	return !slices.ContainsFunc(l.rule.Agrees, func(at provenance.Pattern) bool {
 		name, here := c.beside(l, at)
 		all := s.askedWith[p.evidence].called(name)
+		told := len(all) > 0
 		if n, ok := p.record(); ok {
 			for _, k := range s.places[p.evidence] {
-				if m, ok := k.record(); ok && m == n && within(k, p, n) && !k.key && k.label >= writ.System && k.trail[len(k.trail)-1] == name {
+				if m, ok := k.record(); !ok || m != n || !within(k, p, n) || k.key || k.rule == nil || k.rule.Label <= writ.External || k.trail[len(k.trail)-1] != name {
+					continue
+				}
+				if told = true; k.label >= writ.System {
 					all = append(all, k.value)
 				}
 			}
 		}
-		return len(all) > 0 && !saysSame(all, here)
+		return told && !saysSame(all, here)
 	})
 }
 
