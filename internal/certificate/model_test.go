@@ -557,7 +557,10 @@ func (w *world) desks(rules map[string]int) {
 			if w.IntN(4) == 0 {
 				tool, arg = "g/hand", `"ticket":`
 			}
-			w.call(rules, tool, append(desk(), arg+w.pick(worldTickets), `"text":"hello"`))
+			at := desk()
+			for _, ticket := range worldTickets {
+				w.call(rules, tool, append(slices.Clone(at), arg+ticket, `"text":"hello"`))
+			}
 		default:
 			w.call(rules, "g/close", append(desk(), `"ticket":`+w.pick(worldTickets)))
 		}
