@@ -238,9 +238,10 @@ var (
 	// languages that are known here: in another one nothing is known of them.
 	denying = wordSet(`not no never nor neither none nobody nothing without cannot dont doesnt wont avoid refuse forbid stop unless whether wrote writes
 		said says told tells asks asked texted replied answered shouted shouts yelled yells screamed screams claims claimed insists demands demanded suggests suggested
-		nicht kein keine keinen nie niemals niemand ohne weder ob schrieb schreibt sagt sagte fragt fragte`)
+		nicht kein keine keinen nie niemals niemand ohne weder ob schrieb schreibt sagt sagte fragt fragte
+		ne pas jamais aucun aucune sans ni non nunca jamás sin nem não nao niet geen nooit zonder senza né`)
 	// asking are those after which it is asked about, or of a case that may not be.
-	asking = wordSet("if would could who what did wenn würde könnte wer hat")
+	asking = wordSet("if would could who what did wenn würde könnte wer hat si se als")
 	// wondering are those that make of "can you" a question.
 	wondering = wordSet("how why when where ever wie warum wann wo jemals")
 	// leading are words that may stand before a request, or before what takes one back.
@@ -266,12 +267,13 @@ var (
 	// announcing are those that say of what follows a colon that it is asked for.
 	announcing = wordSet("please bitte task tasks todo next first second third finally step also then steps do this the following")
 	// delaying begin what has to happen first, unless we are to make it happen.
-	delaying = wordSet("once until unless provided providing assuming supposing whenever sobald solange sofern falls")
+	delaying = wordSet("once until unless provided providing assuming supposing whenever sobald solange sofern falls quand lorsque cuando quando wanneer zodra")
 	// ours begin what we do ourselves, or what was spoken of.
 	ours = wordSet("you you've you're that that's this this's it it's these those done")
 	// conditions are those behind a phrase that say when it holds, or what holds instead.
 	conditions = wordSet(`if unless when whenever once until till while after before provided providing assuming except should instead actually
-		wenn falls sobald sofern solange bevor nachdem bis außer stattdessen lieber`)
+		wenn falls sobald sofern solange bevor nachdem bis außer stattdessen lieber
+		si quand lorsque sauf cuando hasta salvo excepto se quando finché tranne wanneer zodra tenzij totdat`)
 	// excluding take out of what is asked for.
 	excluding = wordSet(`except excepting excluding excl without minus but besides apart aside other barring less only
 		instead rather unlike leaving ignore ignoring skip skipping statt anstatt
