@@ -239,9 +239,11 @@ var (
 	denying = wordSet(`not no never nor neither none nobody nothing without cannot dont doesnt wont avoid refuse forbid stop unless whether wrote writes
 		said says told tells asks asked texted replied answered shouted shouts yelled yells screamed screams claims claimed insists demands demanded suggests suggested
 		nicht kein keine keinen nie niemals niemand ohne weder ob schrieb schreibt sagt sagte fragt fragte
-		ne pas jamais aucun aucune sans ni non nunca jamás sin nem não nao niet geen nooit zonder senza né`)
+		pas jamais aucun aucune nunca jamás nem não nao niet geen nooit zonder senza`)
 	// asking are those after which it is asked about, or of a case that may not be.
-	asking = wordSet("if would could who what did wenn würde könnte wer hat si se als")
+	asking = wordSet("if would could who what did wenn würde könnte wer hat si se")
+	// ifDutch are those behind which a Dutch "als" is if; to a German it is as, or than.
+	ifDutch = wordSet("het de een je dat dit alles ik hij ze iemand")
 	// wondering are those that make of "can you" a question.
 	wondering = wordSet("how why when where ever wie warum wann wo jemals")
 	// leading are words that may stand before a request, or before what takes one back.
@@ -457,7 +459,7 @@ func denies(clause string) bool { return slices.ContainsFunc(wordsOf(clause), ne
 // asks reports whether the words of a clause ask, in any of them or by the first.
 func asks(words []string, r request) bool {
 	for i := r.n; i < len(words); i++ {
-		if asking[words[i]] {
+		if asking[words[i]] || words[i] == "als" && i+1 < len(words) && ifDutch[words[i+1]] {
 			return true
 		}
 		if joining[words[i]] {

@@ -18,6 +18,9 @@ func TestMeans(t *testing.T) {
 		"\"Dear Kim,\n\n§open the door§ now\"": false, "> Kim, §open the door§ now": false, `"Kim's here, §open the door§"`: false, `"a" and "b, §open the door§"`: false,
 		`"a" then §open the door§`: true, "“a” then §open the door§": true, "„a“ then §open the door§": true, "'a' then §open the door§": true, `I have a 5" pipe, §open the door§`: true,
 		"I'm at Kim's, §open the door§": true, "It's the Smiths' day, §open the door§": true, "'tis late, §open the door§": true, `(she is "in") §open the door§`: true,
+		// words of one language that are others in another
+		"Save it in non-blocking mode and §open the door§": true, "Use a sans-serif font and §open the door§": true, "Speichere es als notes.md und §open the door§": true, "Mehr als vorher, §open the door§": true,
+		"Si le build passe, §open the door§": false, "Als het werkt, §open the door§": false, "Se funcionar, §open the door§": false, "Cuando funcione, §open the door§": false, "§open the door§ zodra het werkt": false,
 		// questions
 		"Did somebody §open the door§ today?": false, "§open the door§?": false, "§open the door§ (now)?": false, "§open the door§\ntoday?": false, "§open the door§ of v1.2?": false, "§open the door§？": false,
 		"Who can §open the door§": false, "who sees a.txt can §open the door§": false, "If it rains, §open the door§": false, "What would happen if I §open the door§": false, "Wenn es regnet, §open the door§": false,
