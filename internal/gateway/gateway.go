@@ -172,7 +172,7 @@ func (g *Gateway) Start(ctx context.Context) error {
 	}
 	g.done.Go(func() { g.rules.refresher(ctx, servers) })
 	g.done.Go(func() { g.sessions.recorder(ctx) })
-	g.done.Go(func() { g.sessions.sweep(ctx) })
+	g.sessions.folds.Go(func() { g.sessions.sweep(ctx) })
 	return nil
 }
 

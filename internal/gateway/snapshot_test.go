@@ -147,11 +147,12 @@ func TestSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.restart()
-	r.stop()
+	if _, err := r.gw.Kept(ctx); err != nil { // which waits for what the start began
+		t.Fatal(err)
+	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("the snapshot of a session that ended is there")
 	}
-	r.start()
 	secret, id, err = createSession(ctx, r.gw, downstream.Loopback)
 	if err != nil {
 		t.Fatal(err)
