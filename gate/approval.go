@@ -376,8 +376,8 @@ func (j *judge) grows(l *leaf, reason writ.Reason, seen []provenance.Fact) (out 
 	default:
 		return nil
 	}
-	if slices.ContainsFunc(j.leaves, func(o *leaf) bool { return o != l && o.failed != "" }) {
-		return out
+	if len(j.contract.Where) > 0 || slices.ContainsFunc(j.leaves, func(o *leaf) bool { return o != l && o.failed != "" }) {
+		return out // what it is decides where it is done, or the rest of the call
 	}
 	g.Const = l.value.Literal()
 	return append(out, g)

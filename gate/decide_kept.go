@@ -7,7 +7,6 @@ import (
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
-	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -30,6 +29,11 @@ import (
 // steering files, budgets, R23, R24 and R37. What is read back of such a call is worth
 // what a call is that passed by a person's yes, and the readers are not the operator's
 // for a secret (R30).
+//
+// A click does what the page makes of it. Where a contract says where its acts are done (R28), a
+// line holds at the host where the person looked at one, and there alone. It may be of every call
+// of the tool there: what he said is that the site is his to work on, whoever writes what
+// stands on its pages. Which of several pages it is the call has to show by itself.
 
 // keptCall is the rule of a value that rests on such a line.
 const keptCall = "grown:call"
@@ -41,25 +45,26 @@ const (
 	keptNot   kept = iota
 	keptTexts      // but for its free texts
 	keptWhole
+	keptPlace // as every call of its tool where it is done
 )
-
-// destroying are the words by which a value says that something is destroyed.
-var destroying = []string{"delete", "deletes", "drop", "drops", "truncate", "remove", "removes", "destroy", "purge", "wipe", "erase", "clear", "clean", "reset", "prune",
-	"overwrite", "replace", "discard", "uninstall", "kill", "rm", "rmdir", "del", "unlink", "shred", "grant", "revoke", "hard", "force"}
 
 // keepable reports whether a call may be kept whole.
 func (j *judge) keepable() bool {
 	const never = policy.Delete | policy.Transfer | policy.Auth
 	c := j.contract
 	return c != nil && !j.strict && !j.governed() && j.in.Call.Method == policy.CallTool && !j.in.Call.Answers.Exists() &&
-		j.d.Effect&^c.Assumed&never == 0 &&
-		!slices.ContainsFunc(j.leaves, func(l *leaf) bool {
-			said := l.text
-			if string(l.value.Raw()) == "true" {
-				said = l.pointer
-			}
-			return !j.isLocal(l) && !j.isOpen(l) && slices.ContainsFunc(text.NameWords(said), func(w string) bool { return slices.Contains(destroying, w) })
-		})
+		j.d.Effect&^c.Assumed&never == 0 && !j.speaksOfDestroying(false)
+}
+
+// speaksOfDestroying reports whether a value does, or where texts count what the agent writes.
+func (j *judge) speaksOfDestroying(texts bool) bool {
+	return slices.ContainsFunc(j.leaves, func(l *leaf) bool {
+		said := l.text
+		if string(l.value.Raw()) == "true" {
+			said = l.pointer
+		}
+		return (texts || !j.isLocal(l) && !j.isOpen(l)) && policy.Destroying(said)
+	})
 }
 
 // isFree reports whether a leaf is free text that is judged each time: a local one is
@@ -75,10 +80,11 @@ func (j *judge) keptBy() kept {
 	if j.contract == nil || len(j.contract.Kept) == 0 || !j.keepable() {
 		return keptNot
 	}
-	for _, k := range []kept{keptWhole, keptTexts} {
+	on := j.place()
+	for _, k := range []kept{keptPlace, keptWhole, keptTexts} {
 		args, texts := j.callOf(k)
-		if slices.ContainsFunc(j.contract.Kept, func(line policy.KeptCall) bool {
-			return bytes.Equal(line.Args, args) && slices.Equal(line.Texts, texts)
+		if (k != keptPlace || on != "" && !j.speaksOfDestroying(true)) && slices.ContainsFunc(j.contract.Kept, func(line policy.KeptCall) bool {
+			return line.On == on && bytes.Equal(line.Args, args) && slices.Equal(line.Texts, texts)
 		}) {
 			return k
 		}
@@ -87,8 +93,11 @@ func (j *judge) keptBy() kept {
 }
 
 // callOf are the arguments as a line has them, in canonical form, and where the free texts
-// stand that it does not have.
+// stand that it does not have: nothing of a line that is of every call.
 func (j *judge) callOf(k kept) (args []byte, texts []string) {
+	if k == keptPlace {
+		return nil, nil
+	}
 	free := map[string]bool{}
 	for _, l := range j.leaves {
 		if k == keptTexts && j.isFree(l) && l.text != "" {
@@ -138,20 +147,28 @@ func without(v strictjson.Value, path []string, leaves map[string]bool) (out []b
 	return append(out, ']'), len(out) > 1
 }
 
-// byKept lets a leaf rest on the line. An operator's list, a control and a secret do not.
+// byKept lets a leaf rest on the line. An operator's list, a secret and which page it is do not, and
+// of controls none but what a person may allow, where every call is.
 func (j *judge) byKept(l *leaf) bool {
 	named := l.key || l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.TimeRole
 	switch {
-	case j.kept == keptNot || l.shut || l.answer:
+	case j.kept == keptNot || l.shut || l.answer || j.isPage(l):
 		return false
 	case named:
 		l.founded = founded{rule_: keptCall, label: writ.User, open: true}
-	case j.kept == keptWhole && j.isFree(l):
+	case j.kept == keptPlace && l.role == policy.Control && j.mayAllow(l):
+		l.founded = founded{rule_: keptCall, label: writ.User, open: true}
+	case j.kept == keptWhole && j.isFree(l), j.kept == keptPlace && l.role == policy.Content && !j.isFree(l):
 		l.founded = founded{rule_: keptCall, label: writ.Model}
 	default:
 		return false
 	}
 	return true
+}
+
+// mayAllow reports whether a person may allow a control what its constants do not have.
+func (j *judge) mayAllow(l *leaf) bool {
+	return slices.ContainsFunc(j.sources(l), func(s policy.Source) bool { return s.Kind == policy.FromApproval })
 }
 
 // keeps are the lines by which a call that a person is asked about would pass from now
@@ -160,9 +177,16 @@ func (j *judge) keeps() (out []policy.Grown) {
 	if !j.keepable() {
 		return nil
 	}
-	for _, k := range []kept{keptTexts, keptWhole} {
+	on, all := j.place(), []kept{keptTexts, keptWhole}
+	switch {
+	case on != "" && !j.speaksOfDestroying(true):
+		all = []kept{keptPlace, keptTexts, keptWhole}
+	case on == "" && len(j.contract.Where) > 0:
+		return nil // what it does there nobody could say again
+	}
+	for _, k := range all {
 		args, texts := j.callOf(k)
-		out = policy.WithLine(out, policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Call: args, Texts: texts})
+		out = policy.WithLine(out, policy.Grown{Tool: j.in.Call.Server + "/" + toolOf(j.in.Call), Call: args, Texts: texts, On: on})
 	}
 	return out
 }

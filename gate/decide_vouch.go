@@ -204,7 +204,7 @@ func (j *judge) ordered(l *leaf) writ.Reason {
 		if r.Tool != userTool || !j.session().ledger.Ordered(provenance.Quote{Evidence: r.Evidence, Start: r.Start, End: r.End}, l.rule.Orders, nouns) {
 			continue
 		}
-		if len(j.contract.Where) == 0 || j.session().there(j.contract.Where, j.contract.Among != "" && j.args.Get(j.contract.Among).Exists(), r.Evidence) {
+		if len(j.contract.Where) == 0 || j.there(r.Evidence) {
 			return ""
 		}
 		why = writ.ProvenanceReader

@@ -15,37 +15,90 @@ import (
 // the agent go back to his. So what the user ordered is done where he said in that turn, or at
 // the only place of the session. Where an argument says which of several pages (among), a call
 // that went to another page says nothing of this one: then all of them went to that place.
+//
+// A click may lead anywhere. Where it led the browser says, in its result or when it is asked
+// (an output that is a place), if no act was begun since.
 
 // visit is a call that says where other acts are done, by the host it went to, "" for none
-// that it says.
-type visit struct{ tool, host string }
+// that it says; or, told, by that where its result says that its server is: then tool is the server.
+type visit struct {
+	tool, host string
+	told       bool
+}
 
 // visit notes such a call, each that is alike once: they are as many as the places. What does
 // not fetch goes nowhere, whatever its arguments say.
 func (s *Session) visit(tool string, effect policy.Effect, args strictjson.Value, path []string) {
-	v := visit{tool: tool}
+	host := ""
 	if to, ok := args.Find(path).Text(); ok && len(path) > 0 && effect&policy.Egress != 0 {
-		if hosts := provenance.Hosts(to); len(hosts) == 1 {
-			v.host = hosts[0]
-		}
+		host = provenance.LinkHost(to)
 	}
+	s.visited(visit{tool: tool, host: host})
+}
+
+func (s *Session) visited(v visit) {
 	s.visits = append(slices.DeleteFunc(s.visits, func(o visit) bool { return o == v }), v)
 }
 
-// there reports whether the latest of some calls went to the one place that a turn of the
-// user's names; or, where it names none, to the only one that he or such a call named in this
-// session. Under among all of those calls went there.
-func (s *Session) there(where []policy.Source, among bool, turn uint32) bool {
-	last, all := "", s.ledger.Hosts(turn)
-	went := 0
-	for _, v := range s.visits {
-		if slices.ContainsFunc(where, func(w policy.Source) bool { return w.Server+"/"+w.Tool == v.tool }) {
-			if went++; among && went > 1 && v.host != last {
-				return false
-			}
-			last = v.host
+// toldBy is where a result says that its call left the browser, "" for nowhere or several places.
+func toldBy(d *Decision, leaves []provenance.Leaf) *visit {
+	v := visit{tool: d.Call.Server, told: true}
+	n := 0
+	for _, l := range leaves {
+		if l.Rule != nil && l.Rule.Place {
+			link, _ := l.Value.Text()
+			v.host, n = provenance.LinkHost(link), n+1
 		}
 	}
+	if n != 1 || v.host == "" {
+		return nil
+	}
+	return &v
+}
+
+// at is the host where acts are done that one of some calls says it of: the latest, or what was
+// told since where that did not say. Under among all of them said this one.
+func (s *Session) at(where []policy.Source, among bool) (host string) {
+	went := 0
+	for _, v := range s.visits {
+		if !slices.ContainsFunc(where, func(w policy.Source) bool { return v.told && w.Server == v.tool || w.Server+"/"+w.Tool == v.tool }) {
+			continue
+		}
+		if went++; among && went > 1 && v.host != host {
+			return ""
+		}
+		if !v.told || host == "" {
+			host = v.host
+		}
+	}
+	return host
+}
+
+// place is where the act is done, "" where nobody knows or it makes no difference: a page that the
+// agent may choose as it likes is one that was open before, perhaps.
+func (j *judge) place() string {
+	if len(j.contract.Where) == 0 || j.session() == nil || j.several() && slices.ContainsFunc(j.leaves, func(l *leaf) bool { return j.isPage(l) && l.role == policy.Content }) {
+		return ""
+	}
+	return j.session().at(j.contract.Where, j.several())
+}
+
+// several reports whether an argument says which of several places.
+func (j *judge) several() bool {
+	return j.contract.Among != "" && j.args.Get(j.contract.Among).Exists()
+}
+
+// isPage reports whether a leaf is that argument.
+func (j *judge) isPage(l *leaf) bool {
+	return j.contract.Among != "" && l.pointer == "/"+j.contract.Among
+}
+
+// there reports whether an act is done at the one place that a turn of the
+// user's names; or, where it names none, at the only one that he or a call that says so named in this
+// session.
+func (j *judge) there(turn uint32) bool {
+	s, at := j.session(), j.place()
+	all := s.ledger.Hosts(turn)
 	if len(all) == 0 {
 		all = s.ledger.Hosts(0)
 		for _, v := range s.visits {
@@ -54,5 +107,5 @@ func (s *Session) there(where []policy.Source, among bool, turn uint32) bool {
 			}
 		}
 	}
-	return last != "" && !slices.ContainsFunc(all, func(h string) bool { return h != last })
+	return at != "" && !slices.ContainsFunc(all, func(h string) bool { return h != at })
 }

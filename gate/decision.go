@@ -227,4 +227,6 @@ type Observation struct {
 	root       uint32                  // of a page that a seen link led to
 	unasked    int                     // the values of a result of which no contract says anything
 	approval   *answer                 // nil unless a person's answer
+	place      *visit                  // where the call left the browser, nil where nothing says so
+	acts       uint64                  // that were made when it was begun, with it
 }

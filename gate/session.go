@@ -289,6 +289,9 @@ func (s *Session) Commit(o Observation) {
 	if o.pending == nil || s.ledger.Commit(o.pending) != nil {
 		return
 	}
+	if o.place != nil && o.acts == s.ledger.Acts() {
+		s.visited(*o.place)
+	}
 	s.unasked += o.unasked
 	for _, at := range o.pending.News() {
 		// What was refused for want of it may be asked again.

@@ -473,9 +473,6 @@ func (r *reader) where(p *Policy, c *Contract, f *toolFile) {
 		p.goes[key] = s
 		c.Where = append(c.Where, s)
 	}
-	ordered := slices.ContainsFunc(c.Args, func(a ArgRule) bool { return len(a.Orders) > 0 }) || slices.ContainsFunc(c.Cases, func(k Case) bool {
-		return slices.ContainsFunc(k.Args, func(a ArgRule) bool { return len(a.Orders) > 0 })
-	})
 	if k := f.Among; k.Given() {
 		path, err := strictjson.ParsePointer(k.S)
 		if err != nil || len(path) != 1 || !f.Where.Given() {
@@ -484,7 +481,7 @@ func (r *reader) where(p *Policy, c *Contract, f *toolFile) {
 			c.Among = path[0]
 		}
 	}
-	r.FaultIf(f.Where.Given() && !ordered, f.Where.Node, "where an act is done is asked of what the user ordered, and no argument has orders", "orders: [type]")
+	r.FaultIf(f.Where.Given() && !c.Effect.Gated(), f.Where.Node, "a read is done wherever it is asked for", "effect: write")
 }
 
 // reads compiles `reads:`.

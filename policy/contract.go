@@ -329,10 +329,12 @@ type Case struct {
 }
 
 // KeptCall is a call that a person allowed: its arguments, an object in canonical form,
-// and where the free texts of it stood that these are without.
+// and where the free texts of it stood that these are without. Of a contract with Where it
+// is one at a host, and nil Args are every call of the tool there.
 type KeptCall struct {
 	Args  []byte
 	Texts []string
+	On    string
 }
 
 // Contract is what the operator declares for one tool.

@@ -10,6 +10,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/provenance"
 )
 
@@ -32,6 +33,7 @@ type Grown struct {
 	Const  json.RawMessage `json:"const,omitempty"`  // or one exact value
 	Call   json.RawMessage `json:"call,omitempty"`   // or of the tool: the arguments of one call, with its free texts or
 	Texts  []string        `json:"texts,omitempty"`  // without these, which are not empty: their pointers, sorted
+	On     string          `json:"on,omitempty"`     // of a tool whose acts are done at a place (Contract.Where): the host of that, where Call, or any call of it, is done
 	Closed string          `json:"closed,omitempty"` // or a collection
 	By     string          `json:"by,omitempty"`     // who said so
 	At     string          `json:"at,omitempty"`     // RFC 3339
@@ -58,7 +60,17 @@ const InText = "text"
 
 // Same reports whether two lines allow the same, whoever said so.
 func (g Grown) Same(o Grown) bool {
-	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && g.In == o.In && g.Writes == o.Writes && bytes.Equal(g.Const, o.Const) && bytes.Equal(g.Call, o.Call) && slices.Equal(g.Texts, o.Texts) && g.Closed == o.Closed
+	return g.Tool == o.Tool && g.Arg == o.Arg && g.From == o.From && g.In == o.In && g.Writes == o.Writes && bytes.Equal(g.Const, o.Const) && bytes.Equal(g.Call, o.Call) && slices.Equal(g.Texts, o.Texts) && g.On == o.On && g.Closed == o.Closed
+}
+
+// destructive are the words by which a value says that something is destroyed.
+var destructive = []string{"delete", "deletes", "drop", "drops", "truncate", "remove", "removes", "destroy", "purge", "wipe", "erase", "clear", "clean", "reset", "prune",
+	"overwrite", "replace", "discard", "uninstall", "kill", "rm", "rmdir", "del", "unlink", "shred", "grant", "revoke", "hard", "force"}
+
+// Destroying reports whether a value of a call, or the pointer of a flag, speaks of destroying
+// something: no such call is kept.
+func Destroying(said string) bool {
+	return slices.ContainsFunc(text.NameWords(said), func(w string) bool { return slices.Contains(destructive, w) })
 }
 
 // Line is which output a line lets vouch for which argument, where it does.
@@ -164,6 +176,7 @@ type grownFile struct {
 	Const  strictyaml.Anything `yaml:"const"`
 	Call   strictyaml.Anything `yaml:"call"`
 	Texts  strictyaml.Words    `yaml:"texts"`
+	On     strictyaml.String   `yaml:"on"`
 	Closed strictyaml.String   `yaml:"closed"`
 	By     strictyaml.String   `yaml:"by"`
 	At     strictyaml.String   `yaml:"at"`
@@ -176,7 +189,7 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 		if g.Node.Kind != strictyaml.Mapping {
 			continue // a fault already
 		}
-		line := Grown{Tool: g.Tool.S, Arg: g.Arg.S, From: g.From.S, In: g.In.S, Writes: g.Writes.S, Closed: g.Closed.S, By: g.By.S, At: g.At.S}
+		line := Grown{Tool: g.Tool.S, Arg: g.Arg.S, From: g.From.S, In: g.In.S, Writes: g.Writes.S, On: g.On.S, Closed: g.Closed.S, By: g.By.S, At: g.At.S}
 		switch {
 		case !r.grownForm(p, g): // a fault already
 		case g.Closed.Given():
@@ -187,8 +200,10 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 			}
 			c.Closed = true
 			p.Collections[g.Closed.S] = c
-		case g.Call.Given():
-			line.Call, _ = r.JSON(g.Call.Node)
+		case g.Call.Given() || g.On.Given():
+			if g.Call.Given() {
+				line.Call, _ = r.JSON(g.Call.Node)
+			}
 			for _, at := range g.Texts.Items {
 				line.Texts = append(line.Texts, at.S)
 			}
@@ -205,10 +220,14 @@ func (r *reader) grow(p *Policy, f *policyFile) {
 
 // grownForm reports whether a line has the form of one.
 func (r *reader) grownForm(p *Policy, g *grownFile) bool {
-	kinds := slices.DeleteFunc([]strictyaml.Place{g.From.Place, g.Const.Place, g.Call.Place, g.Closed.Place}, func(k strictyaml.Place) bool { return !k.Given() })
+	whole := g.Call.Place
+	if !whole.Given() {
+		whole = g.On.Place
+	}
+	kinds := slices.DeleteFunc([]strictyaml.Place{g.From.Place, g.Const.Place, whole, g.Closed.Place}, func(k strictyaml.Place) bool { return !k.Given() })
 	switch {
 	case len(kinds) != 1 || g.Tool.Given() == g.Closed.Given() || g.Arg.Given() != (g.From.Given() || g.Const.Given()):
-		r.Fault(g.Node, "a grown line is of an argument and its from or const, of a tool and a call, or of a collection that is closed", "writ grown list")
+		r.Fault(g.Node, "a grown line is of an argument and its from or const, of a tool and a call or where its calls are done, or of a collection that is closed", "writ grown list")
 	case g.Writes.Given() && (g.Writes.S != WritesOurs && g.Writes.S != WritesServer || !g.From.Given()):
 		r.Fault(g.Writes.Node, "writes is of a from, and says ours or server", "writes: ours")
 	case g.Texts.Given() && !g.Call.Given():
@@ -248,6 +267,9 @@ func (r *reader) fieldOfText(c *Contract, s *Source, node *strictyaml.Node) {
 	r.outputAt[c] = append(r.outputAt[c], node)
 }
 
+// nowhere is said of a line from before the contract said where its acts are done.
+const nowhere = "where it is done decides what this call does, and the line does not say where: it lets nothing pass"
+
 // growCall adds a call to those that a person allowed.
 func (r *reader) growCall(p *Policy, g *grownFile, line *Grown) {
 	c, args := p.Contracts[g.Tool.S], []byte(nil)
@@ -257,10 +279,16 @@ func (r *reader) growCall(p *Policy, g *grownFile, line *Grown) {
 	switch {
 	case c == nil:
 		r.Fault(g.Tool.Node, "the policy has no contract for "+strictyaml.Word(g.Tool.S), "writ grown remove")
-	case c.Method != CallTool || args == nil:
+	case c.Method != CallTool || args == nil && g.Call.Given():
 		r.Fault(g.Call.Node, "a call is the arguments of a tool, an object", "writ grown remove")
+	case g.On.Given() && line.On == "":
+		r.Fault(g.On.Node, "where calls are done is a host", "writ grown remove")
+	case line.On != "" && len(c.Where) == 0:
+		r.Fault(g.On.Node, "the contract of "+strictyaml.Word(g.Tool.S)+" does not say where its calls are done", "writ grown remove")
+	case line.On == "" && len(c.Where) > 0: // of before it said so: wherever it is done was not asked
+		r.Warn(g.Node, nowhere, "writ grown remove")
 	default:
-		c.Kept = append(c.Kept, KeptCall{args, slices.Sorted(slices.Values(line.Texts))})
+		c.Kept = append(c.Kept, KeptCall{args, slices.Sorted(slices.Values(line.Texts)), line.On})
 	}
 }
 
@@ -274,6 +302,10 @@ func (r *reader) growArg(p *Policy, g *grownFile, line *Grown) {
 		return
 	case len(at.Tokens) == 0:
 		r.Fault(g.Arg.Node, "not a pointer to an argument", "/to/*")
+		return
+	}
+	if g.Const.Given() && len(c.Where) > 0 {
+		r.Warn(g.Node, nowhere, "writ grown remove")
 		return
 	}
 	s, ok := Source{Kind: FromConst, Const: [][]byte{line.Const}, Grown: true}, true

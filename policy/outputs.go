@@ -41,6 +41,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	}
 	before := r.Count()
 	o.Authoritative, o.Keys, o.Secret, o.Creates, o.Names = f.Authoritative.Is, f.Keys.Is, f.Secret.Is, f.Creates.Is, f.Names.Is
+	o.Place = f.IsPlace.Is
 	r.place(&o, f)
 	r.FaultIf(!f.Label.Given(), f.Node, "the output has no label", "label: system, party or external")
 	if f.Label.S == "user" || f.Label.S == "operator" {
@@ -50,6 +51,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	}
 	o.Type, _ = pick(r, f.Type, typeWords)
 	o.Collection = r.collection(p, f.Collection)
+	r.FaultIf(o.Place && (o.Type != provenance.URL || o.Keys), f.IsPlace.Node, "a place is a link (R28)", "type: url")
 	r.extractor(&o, f)
 	r.joined(&o, c, f)
 	if f.Owner.Given() {
@@ -71,7 +73,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	case f.OneShot.Is && o.Label != writ.System:
 		r.Fault(f.OneShot.Node, "what vouches for nothing does not vouch once", "label: system")
 	}
-	r.FaultIf(o.Keys && (o.Extract == provenance.ExtractLines || o.Extract == provenance.ExtractTree), f.Keys.Node, "lines have no keys, nor does a tree of names", "")
+	r.FaultIf(o.Keys && o.Extract != provenance.NoExtract && o.Extract != provenance.ExtractJSON, f.Keys.Node, "lines have no keys, nor does a tree of names", "")
 	return o, r.Count() == before
 }
 
@@ -157,13 +159,14 @@ func (r *reader) pattern(t strictyaml.String) provenance.Pattern {
 // extractor compiles extract, pattern and pointer.
 func (r *reader) extractor(o *provenance.OutputRule, f *outputFile) {
 	o.Extract, _ = pick(r, f.Extract, extractWords)
-	switch lines := o.Extract == provenance.ExtractLines; {
-	case f.Pattern.Given() && !lines:
-		r.Fault(f.Pattern.Node, "pattern needs extract: lines", "extract: lines")
+	lines := o.Extract == provenance.ExtractLines
+	switch patterned := lines || o.Extract == provenance.ExtractStart; {
+	case f.Pattern.Given() && !patterned:
+		r.Fault(f.Pattern.Node, "pattern needs extract: lines, or start", "extract: lines")
 	case f.Pattern.Given():
-		o.Pattern = r.linePattern(f.Pattern)
-	case lines:
-		r.Fault(f.Extract.Node, "extract: lines needs a pattern whose group 1 is the value", `pattern: '\[FILE\] (.+)'`)
+		o.Pattern = r.textPattern(f.Pattern, lines)
+	case patterned:
+		r.Fault(f.Extract.Node, "extract: "+f.Extract.S+" needs a pattern whose group 1 is the value", `pattern: '\[FILE\] (.+)'`)
 	}
 	switch isJSON := o.Extract == provenance.ExtractJSON; {
 	case f.Pointer.Given() && !isJSON:
@@ -175,9 +178,9 @@ func (r *reader) extractor(o *provenance.OutputRule, f *outputFile) {
 	}
 }
 
-// linePattern anchors a pattern so that it matches a whole line or nothing
-// (R33). Flags inside it stay inside it.
-func (r *reader) linePattern(t strictyaml.String) *regexp.Regexp {
+// textPattern anchors a pattern so that it matches a whole line or nothing
+// (R33), or what a text begins with. Flags inside it stay inside it.
+func (r *reader) textPattern(t strictyaml.String, whole bool) *regexp.Regexp {
 	if t.Node.Kind != strictyaml.Text {
 		return nil
 	}
@@ -189,7 +192,11 @@ func (r *reader) linePattern(t strictyaml.String) *regexp.Regexp {
 		r.Fault(t.Node, "the pattern is too large", "")
 		return nil
 	}
-	re, err := regexp.Compile("^(?:" + t.S + ")$")
+	end := ""
+	if whole {
+		end = "$"
+	}
+	re, err := regexp.Compile("^(?:" + t.S + ")" + end)
 	switch {
 	case err != nil:
 		r.Fault(t.Node, "the pattern is not a regular expression of RE2", "")

@@ -204,11 +204,12 @@ type outputFile struct {
 	// instead of structuredContent.
 	In    strictyaml.String `yaml:"in"`
 	Block strictyaml.Whole  `yaml:"block"`
-	// Extract takes the text apart: lines, by Pattern; json, by Pointer (R33). A
+	// Extract takes the text apart: lines, by Pattern; json, by Pointer (R33); start, by what
+	// Pattern says that the text begins with. A
 	// line ends where a name with a line feed in it says so: a list of names that
 	// strangers can choose is never closed, and never system without Join.
 	Extract strictyaml.String `yaml:"extract"`
-	// Pattern is an RE2 that matches a whole line; its group 1 is the value.
+	// Pattern is an RE2 that matches a whole line, or the start; its group 1 is the value.
 	Pattern strictyaml.String `yaml:"pattern"`
 	// Pointer names leaves of the JSON found in the text.
 	Pointer strictyaml.String `yaml:"pointer"`
@@ -235,6 +236,9 @@ type outputFile struct {
 	Lifetime strictyaml.String `yaml:"lifetime"`
 	// Creates marks what an act newly made (R13).
 	Creates strictyaml.Truth `yaml:"creates"`
+	// IsPlace marks the link of where the call left what its server works on: of an act that
+	// lists the tool in Where it says where that is done (R28).
+	IsPlace strictyaml.Truth `yaml:"place"`
 	// Matches is the argument of a search that shows every record in which this value
 	// holds what is asked for there (R9): /query.
 	Matches strictyaml.String `yaml:"matches"`

@@ -22,7 +22,7 @@ var (
 		"output": FromOutput, "const": FromConst, "catalog": FromCatalog, "derived": FromDerived, "seen": FromSeen,
 		"user": FromUser, "said_by": FromSaidBy, "of_named": FromNamed, "approval": FromApproval,
 	}
-	extractWords = map[string]provenance.Extract{"lines": provenance.ExtractLines, "json": provenance.ExtractJSON, "tree": provenance.ExtractTree}
+	extractWords = map[string]provenance.Extract{"lines": provenance.ExtractLines, "json": provenance.ExtractJSON, "tree": provenance.ExtractTree, "start": provenance.ExtractStart}
 	typeWords    = func() map[string]provenance.Type {
 		out := map[string]provenance.Type{}
 		for _, t := range provenance.Types() {

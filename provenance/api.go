@@ -53,6 +53,9 @@ const (
 	// ExtractTree: the whole text is one JSON array of objects, each with the single name of
 	// a file at "name", or of a directory that has such an array at "children".
 	ExtractTree Extract = "tree"
+	// ExtractStart: the text begins with Pattern, over lines; group 1 is the value. What stands
+	// behind it is whoever's.
+	ExtractStart Extract = "start"
 )
 
 // OutputRule labels leaves of a tool's result. It is one entry of `outputs:` in
@@ -80,6 +83,7 @@ type OutputRule struct {
 	Keys          bool // label the object's keys instead of a leaf
 	Secret        bool
 	Creates       bool
+	Place         bool // the link of where the call left what its server works on: a browser's page
 	// Lifetime, when not 0, makes the leaf one-time (R19): it vouches for one act,
 	// within that time.
 	Lifetime time.Duration

@@ -437,6 +437,8 @@ func (x *extraction) takeApart(text Leaf, chosen func(*OutputRule) bool) {
 		found, ok = x.lines(r, text, s)
 	case r.Extract == ExtractTree:
 		found, ok = x.tree(r, text, s)
+	case r.Extract == ExtractStart:
+		found, ok = begins(r, text, s)
 	case r.Extract == ExtractJSON:
 		ok = x.json(text, s, chosen)
 	default:
@@ -505,6 +507,16 @@ func (x *extraction) lines(r *OutputRule, text Leaf, s string) (found []Leaf, ok
 		found = append(found, l)
 	}
 	return found, true
+}
+
+// begins takes out of a text what it begins with.
+func begins(r *OutputRule, text Leaf, s string) (found []Leaf, ok bool) {
+	m := r.Pattern.FindStringSubmatchIndex(s)
+	if len(m) < 4 || m[0] != 0 || m[2] < 0 {
+		return nil, false
+	}
+	at := &step{parent: text.at, line: 1 + strings.Count(s[:m[2]], "\n")}
+	return []Leaf{{Value: strictjson.StringOf(s[m[2]:m[3]]), at: at, beside: text.beside, Rule: r}}, true
 }
 
 // lineOf returns what a line holds, if anything; it does not fit where it could have been forged.

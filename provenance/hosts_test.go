@@ -7,6 +7,19 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
+func TestLinkHost(t *testing.T) {
+	for link, want := range map[string]string{
+		"https://A.example:443/x": "a.example", "http://localhost:3000/": "localhost:3000",
+		"http://[::1]/,https://shop.example/": "::1", "https://evil.example/?u=https://shop.example/": "evil.example",
+		"https://shop.example@evil.example/": "evil.example", "https://shop.example\\@evil.example/": "", "about:blank": "", "shop.example": "",
+		"data:text/html,https://shop.example/": "", "file:///etc/passwd": "", "blob:https://shop.example/1": "",
+	} {
+		if got := provenance.LinkHost(link); got != want {
+			t.Errorf("%q: %q", link, got)
+		}
+	}
+}
+
 func TestHosts(t *testing.T) {
 	for text, want := range map[string][]string{
 		"Open https://a.example/x?q=1, then (http://A.example:80) and <https://b.example:443/>.": {"a.example", "b.example"},

@@ -303,6 +303,16 @@ func Hosts(s string) (out []string) {
 	return out
 }
 
+// LinkHost returns the host of a link as Hosts does, "" for none: of a link as a whole, for its path
+// can hold another one.
+func LinkHost(link string) string {
+	host, is := hostOf(strings.ToLower(link))
+	if !is || !strings.Contains(link, "://") {
+		return ""
+	}
+	return host
+}
+
 // hostOf is the host of a word in small letters.
 func hostOf(w string) (host string, is bool) {
 	if !strings.Contains(w, "://") {

@@ -63,7 +63,7 @@ func approveCommand() *cobra.Command {
 	}, "state", "json")
 	c.Flags().BoolVar(&yes, "yes", false, "allow it, this once")
 	c.Flags().BoolVar(&no, "no", false, "refuse it")
-	c.Flags().StringVar(&keep, "keep", "", "and keep from now on `WHAT` is offered: source; server, where the server alone gives what stands there; ours, where our own people alone can write there; closed, where they alone can add to the collection; or value")
+	c.Flags().StringVar(&keep, "keep", "", "and keep from now on `WHAT` is offered: source; server, where the server alone gives what stands there; ours, where our own people alone can write there; closed, where they alone can add to the collection; place, every call of the tool on this site; or value")
 	return c
 }
 
@@ -353,6 +353,8 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 		switch {
 		case o.Keep == approval.KeepClosed:
 			why = "From now on, without a question, wherever a member of it is asked for?"
+		case o.Keep == approval.KeepPlace:
+			why = "From now on every call of this tool on this site, whatever its pages say, without a question?"
 		case o.Keep == approval.KeepValue && o.Lines[0].Call != nil:
 			why = "From now on this very call alone, without a question? A free text that is not shown here is judged each time."
 		case o.Keep == approval.KeepValue:
@@ -368,10 +370,15 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 				"it wrote there (writ places).\n", cli.OneLine(server, 40))
 		}
 		yes, err := ask("[y] keep it   [Enter] no > ")
-		if err != nil || yes != "y" && yes != "yes" {
+		switch {
+		case err != nil:
 			return "", err
+		case yes == "y" || yes == "yes":
+			return o.Keep, nil
 		}
-		return o.Keep, nil
+		if o.Keep != approval.KeepPlace { // the call alone may be less than he wanted, and all he wants
+			return "", nil
+		}
 	}
 	return "", nil
 }

@@ -110,6 +110,7 @@ const (
 	KeepSource Keep = "source" // a source that the contract calls system or user
 	KeepOurs   Keep = "ours"   // a source that it calls external, as one where our own people alone write
 	KeepClosed Keep = "closed" // the collection, as one that our own people alone add to
+	KeepPlace  Keep = "place"  // every call of the tool at the host where this one is done
 	KeepValue  Keep = "value"  // the exact values
 )
 

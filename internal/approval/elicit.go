@@ -19,6 +19,7 @@ var choices = map[Keep]string{
 	KeepSource: "from now on, what this source returns",
 	KeepOurs:   "from now on, and strangers cannot write there",
 	KeepClosed: "from now on, and strangers cannot add to it",
+	KeepPlace:  "from now on, every call of this tool on this site",
 	KeepValue:  "from now on, this exact value alone",
 }
 
@@ -125,10 +126,15 @@ func Sentence(g policy.Grown) string {
 	switch {
 	case g.Closed != "":
 		return "our own people alone make members of the collection " + text.OneLine(g.Closed, 80)
+	case g.On != "" && g.Call == nil:
+		return text.OneLine(g.Tool, 200) + " may be called in any way on " + text.OneLine(g.On, 200)
 	case g.Call != nil:
 		words := ""
+		if g.On != "" {
+			words = " on " + text.OneLine(g.On, 200)
+		}
 		if len(g.Texts) > 0 {
-			words = " and any words in " + text.OneLine(strings.Join(g.Texts, ", "), 200)
+			words += " and any words in " + text.OneLine(strings.Join(g.Texts, ", "), 200)
 		}
 		return text.OneLine(g.Tool, 200) + " may be called with " + text.OneLine(string(g.Call), 200) + words
 	case g.Writes != "":

@@ -18,20 +18,43 @@ const keptCall = "grown:call"
 // that has the texts too.
 func (c *call) kept(l *leaf) bool {
 	switch {
-	case l.answer:
+	case l.answer || c.isPage(l):
 		return false
 	case l.role == policy.Content && !l.key:
-		return c.free(l.path) && c.keptWith(true)
+		return c.keptThere && !c.free(l.path) || c.free(l.path) && c.keptWith(true)
+	case l.role == policy.Control && !l.key:
+		return c.keptThere && l.rule != nil && slices.ContainsFunc(l.rule.From, func(s policy.Source) bool { return s.Kind == policy.FromApproval })
 	case l.key || l.names() || l.role == policy.Amount || l.role == policy.TimeRole:
-		return c.keptWith(false) || c.keptWith(true)
+		return c.keptThere || c.keptWith(false) || c.keptWith(true)
 	}
 	return false
 }
 
+// isKeepable reports whether a call may be kept at all.
+func (c *call) isKeepable() bool {
+	const never = policy.Delete | policy.Transfer | policy.Auth
+	return c.contract != nil && !c.strict && c.method == policy.CallTool && !c.Answers.Exists() && c.effect&^c.contract.Assumed&never == 0
+}
+
+// keptOn finds where the call is done, and whether a line holds every call of its tool there.
+func (s *Session) keptOn(c *call) {
+	if c.contract == nil || len(c.contract.Where) == 0 {
+		return
+	}
+	c.on = s.whereDone(c)
+	destroys := slices.ContainsFunc(c.leaves, func(l *leaf) bool {
+		said, _ := l.value.Text()
+		if string(l.value.Raw()) == "true" {
+			said = l.pointer
+		}
+		return policy.Destroying(said)
+	})
+	c.keptThere = c.on != "" && !destroys && c.isKeepable() && slices.ContainsFunc(c.contract.Kept, func(line policy.KeptCall) bool { return line.Args == nil && line.On == c.on })
+}
+
 // keptWith reports whether a line holds the call, with its free texts or without them.
 func (c *call) keptWith(texts bool) bool {
-	const never = policy.Delete | policy.Transfer | policy.Auth
-	if c.contract == nil || c.strict || c.method != policy.CallTool || c.Answers.Exists() || c.effect&^c.contract.Assumed&never != 0 {
+	if !c.isKeepable() {
 		return false
 	}
 	var free []string
@@ -40,7 +63,7 @@ func (c *call) keptWith(texts bool) bool {
 		slices.Sort(free)
 	}
 	return slices.ContainsFunc(c.contract.Kept, func(line policy.KeptCall) bool {
-		return slices.Equal(line.Texts, free) && c.holds(strictjson.Of(line.Args), c.args, nil, texts)
+		return line.Args != nil && line.On == c.on && slices.Equal(line.Texts, free) && c.holds(strictjson.Of(line.Args), c.args, nil, texts)
 	})
 }
 

@@ -212,6 +212,7 @@ func (s *Session) Result(r Result) error {
 	}
 	s.label(x)
 	s.ask(x)
+	s.tell(x)
 	return nil
 }
 
@@ -509,6 +510,12 @@ func (x *extraction) apart(text strictjson.Value, trail []string, chosen func(*p
 	}
 	if o.Extract == provenance.ExtractTree {
 		x.tree(o, s, append(slices.Clone(trail), innerJSON))
+		return
+	}
+	if o.Extract == provenance.ExtractStart {
+		if m := o.Pattern.FindStringSubmatchIndex(s); len(m) > 3 && m[0] == 0 && m[2] >= 0 {
+			x.add(strictjson.StringOf(s[m[2]:m[3]]), append(slices.Clone(trail), lineToken(1+strings.Count(s[:m[2]], "\n"))), o, o.Type, false, scope{})
+		}
 		return
 	}
 	found := x.lines(o, s)

@@ -388,16 +388,71 @@ func (s *Session) commanded(c *call, l *leaf) bool {
 	})
 }
 
-// visit is a call that says where other acts are done, and the host, "" where it says none.
-type visit struct{ server, tool, host string }
+// visit is a call that says where other acts are done, and the host, "" where it says none; told,
+// it is its result that says so.
+type visit struct {
+	server, tool, host string
+	told               bool
+}
+
+// visit takes note of one, once.
+func (s *Session) visit(at visit) {
+	s.went = append(slices.DeleteFunc(s.went, func(v visit) bool { return v == at }), at)
+}
+
+// tell takes note of where a result says that its call left the browser, unless an act was begun
+// since.
+func (s *Session) tell(x *extraction) {
+	var places []*place
+	for _, p := range x.places {
+		if p.rule != nil && p.rule.Place {
+			places = append(places, p)
+		}
+	}
+	if len(places) != 1 || x.acts != s.acts {
+		return
+	}
+	link, _ := places[0].value.Text()
+	if host := provenance.LinkHost(link); host != "" {
+		s.visit(visit{server: x.server, host: host, told: true})
+	}
+}
+
+// whereDone is the host where the acts of a contract with places are done, "" where that is not known.
+func (s *Session) whereDone(c *call) string {
+	if c.paged() && slices.ContainsFunc(c.leaves, func(l *leaf) bool { return c.isPage(l) && l.role == policy.Content }) {
+		return "" // the agent may choose any page
+	}
+	var hosts []string
+	for _, v := range s.went {
+		switch n := len(hosts); {
+		case !slices.ContainsFunc(c.contract.Where, func(w policy.Source) bool { return w.Server == v.server && (v.told || w.Tool == v.tool) }):
+		case v.told && n > 0 && hosts[n-1] != "" && hosts[n-1] != v.host && !c.paged():
+		default:
+			hosts = append(hosts, v.host)
+		}
+	}
+	if len(hosts) == 0 || c.paged() && len(slices.Compact(slices.Clone(hosts))) > 1 {
+		return ""
+	}
+	return hosts[len(hosts)-1]
+}
+
+// isPage reports whether a leaf is that argument.
+func (c *call) isPage(l *leaf) bool {
+	return c.contract != nil && c.contract.Among != "" && slices.Equal(l.path, []string{c.contract.Among})
+}
+
+// paged reports whether an argument says which of several places.
+func (c *call) paged() bool { return c.contract.Among != "" && c.args.Get(c.contract.Among).Exists() }
 
 // goesTo returns the host that a call goes to by a link at a path: none where it fetches nothing.
 func (c *call) goesTo(path []string) string {
 	link, _ := c.args.Find(path).Text()
-	if hosts := provenance.Hosts(link); len(path) > 0 && len(hosts) == 1 && c.effect&policy.Egress != 0 {
-		return hosts[0]
+	if len(path) == 0 || c.effect&policy.Egress == 0 {
+		return ""
 	}
-	return ""
+	return provenance.LinkHost(link)
 }
 
 // meant reports whether an act is done where the turn that a reference quotes says, or, where
@@ -406,17 +461,8 @@ func (s *Session) meant(c *call, e gate.Ref) bool {
 	if c.contract == nil || len(c.contract.Where) == 0 {
 		return true
 	}
-	named, hosts := []string(nil), []string(nil)
-	for _, v := range s.went {
-		if slices.ContainsFunc(c.contract.Where, func(w policy.Source) bool { return w.Server == v.server && w.Tool == v.tool }) {
-			hosts = append(hosts, v.host)
-		}
-	}
-	if len(hosts) == 0 {
-		return false
-	}
-	at := hosts[len(hosts)-1]
-	if c.contract.Among != "" && c.args.Get(c.contract.Among).Exists() && len(slices.Compact(hosts)) > 1 {
+	named, at := []string(nil), s.whereDone(c)
+	if at == "" {
 		return false
 	}
 	for _, t := range s.turns {

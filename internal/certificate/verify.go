@@ -27,6 +27,7 @@ func (s *Session) verify(c *call) error {
 	if err := c.forms(s); err != nil {
 		return err
 	}
+	s.keptOn(c)
 	for _, l := range c.leaves {
 		for _, e := range l.Evidence {
 			if e.Evidence == 0 || e.Evidence >= r.Next {

@@ -138,8 +138,7 @@ func (s *Session) send(c *call) {
 	}
 	c.acts = s.acts
 	if path, ok := c.Policy.Goes(c.server, c.tool); ok {
-		at := visit{c.server, c.tool, c.goesTo(path)}
-		s.went = append(slices.DeleteFunc(s.went, func(v visit) bool { return v == at }), at)
+		s.visit(visit{server: c.server, tool: c.tool, host: c.goesTo(path)})
 	}
 	for _, a := range args {
 		if !c.governed && a.label < writ.System {

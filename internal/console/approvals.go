@@ -106,6 +106,7 @@ var choices = map[approval.Keep]string{
 	approval.KeepSource: "This field",
 	approval.KeepOurs:   "This field, because people write it, and all of them are our own",
 	approval.KeepClosed: "This collection, because our own people alone add to it",
+	approval.KeepPlace:  "Every call of this tool on this site, whatever its pages say",
 	approval.KeepValue:  "This value alone, whoever wrote it",
 }
 

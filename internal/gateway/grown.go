@@ -63,7 +63,11 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 		tries = slices.Insert(tries, 0, server)
 	}
 	for _, g := range ask.Keeps {
-		tries = append(tries, approval.Offer{Keep: approval.KeepValue, Lines: []policy.Grown{g}})
+		keep := approval.KeepValue
+		if g.Call == nil {
+			keep = approval.KeepPlace
+		}
+		tries = append(tries, approval.Offer{Keep: keep, Lines: []policy.Grown{g}})
 	}
 	for _, o := range tries {
 		exactly := !slices.ContainsFunc(o.Lines, func(g policy.Grown) bool { return g.Const == nil && g.Call == nil })
