@@ -33,7 +33,7 @@ import (
 // A click does what the page makes of it. Where a contract says where its acts are done (R28), a
 // line holds at the host where the person looked at one, and there alone. It may be of every call
 // of the tool there: what he said is that the site is his to work on, whoever writes what
-// stands on its pages. Which of several pages it is the call has to show by itself.
+// stands on its pages, but for what destroys in so many words, and until a secret is told. Which of several pages it is the call has to show by itself.
 
 // keptCall is the rule of a value that rests on such a line.
 const keptCall = "grown:call"
@@ -83,13 +83,19 @@ func (j *judge) keptBy() kept {
 	on := j.place()
 	for _, k := range []kept{keptPlace, keptWhole, keptTexts} {
 		args, texts := j.callOf(k)
-		if (k != keptPlace || on != "" && !j.speaksOfDestroying(true)) && slices.ContainsFunc(j.contract.Kept, func(line policy.KeptCall) bool {
+		if (k != keptPlace || j.keptAnyway(on)) && slices.ContainsFunc(j.contract.Kept, func(line policy.KeptCall) bool {
 			return line.On == on && bytes.Equal(line.Args, args) && slices.Equal(line.Texts, texts)
 		}) {
 			return k
 		}
 	}
 	return keptNot
+}
+
+// keptAnyway reports whether a line may hold a call whatever it says, where it is done: none that
+// destroys in so many words, nor once a secret was told (R30).
+func (j *judge) keptAnyway(on string) bool {
+	return on != "" && !j.speaksOfDestroying(true) && !j.session().ledger.Secrets()
 }
 
 // callOf are the arguments as a line has them, in canonical form, and where the free texts
@@ -179,7 +185,7 @@ func (j *judge) keeps() (out []policy.Grown) {
 	}
 	on, all := j.place(), []kept{keptTexts, keptWhole}
 	switch {
-	case on != "" && !j.speaksOfDestroying(true):
+	case j.keptAnyway(on):
 		all = []kept{keptPlace, keptTexts, keptWhole}
 	case on == "" && len(j.contract.Where) > 0:
 		return nil // what it does there nobody could say again

@@ -136,6 +136,7 @@ type Decision struct {
 
 	policy *policy.Policy // for R38
 	acts   uint64         // acts that were made before it, and itself, set by Session.Decided
+	moves  int            // likewise, of the calls that may have led elsewhere (R28)
 	placed uint64         // the place it lowered in its session, set by Session.Decided
 	open   bool           // a target or selector of an act rests on what anyone can have made appear (R28)
 }
@@ -228,5 +229,5 @@ type Observation struct {
 	unasked    int                     // the values of a result of which no contract says anything
 	approval   *answer                 // nil unless a person's answer
 	place      *visit                  // where the call left the browser, nil where nothing says so
-	acts       uint64                  // that were made when it was begun, with it
+	moves      int                     // Session.moves when it was begun, with it
 }

@@ -66,7 +66,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 		Places: r.Places, Through: r.Through, OwnPlace: d.placed, Acts: d.acts, OwnThere: r.Own, Reaches: d.reach, Lifts: d.policy.Lifts,
 	}
 	ob.Leaves, o.Why = s.leaves(d, r)
-	o.place, o.acts = toldBy(d, ob.Leaves), d.acts
+	o.place, o.moves = toldBy(d, ob.Leaves), d.moves
 	if o.Why == "" && d.basis.drafted && len(d.rules) == 0 {
 		if o.unasked = len(ob.Leaves); r.Crowded || !s.ledger.Share(s.unasked+o.unasked) {
 			o.Why = WhyCrowded

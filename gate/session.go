@@ -55,8 +55,10 @@ type Session struct {
 	// fetches counts the links of a result that were followed to one host (R20).
 	fetches map[fetched]int
 
-	// visits are the calls that say where other acts are done, the latest last (R28).
+	// visits are the calls that say where other acts are done, the latest last (R28), and moves
+	// how many calls may have led elsewhere.
 	visits []visit
+	moves  int
 
 	// spending is what was taken from budgets (R27).
 	spending map[string][]spending
@@ -207,7 +209,11 @@ func (s *Session) passed(d *Decision) {
 	if d.open {
 		s.opened(d)
 	}
-	if path, ok := d.policy.Goes(d.Call.Server, toolOf(d.Call)); ok {
+	path, goes := d.policy.Goes(d.Call.Server, toolOf(d.Call))
+	if goes || d.Effect.Gated() {
+		s.moves++
+	}
+	if d.moves = s.moves; goes {
 		s.visit(d.Call.Server+"/"+toolOf(d.Call), d.Effect, d.Call.Arguments, path)
 	}
 	if d.basis.act != "" {
@@ -289,7 +295,7 @@ func (s *Session) Commit(o Observation) {
 	if o.pending == nil || s.ledger.Commit(o.pending) != nil {
 		return
 	}
-	if o.place != nil && o.acts == s.ledger.Acts() {
+	if o.place != nil && o.moves == s.moves {
 		s.visited(*o.place)
 	}
 	s.unasked += o.unasked

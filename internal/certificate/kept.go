@@ -49,7 +49,7 @@ func (s *Session) keptOn(c *call) {
 		}
 		return policy.Destroying(said)
 	})
-	c.keptThere = c.on != "" && !destroys && c.isKeepable() && slices.ContainsFunc(c.contract.Kept, func(line policy.KeptCall) bool { return line.Args == nil && line.On == c.on })
+	c.keptThere = c.on != "" && !destroys && !s.secrets && c.isKeepable() && slices.ContainsFunc(c.contract.Kept, func(line policy.KeptCall) bool { return line.Args == nil && line.On == c.on })
 }
 
 // keptWith reports whether a line holds the call, with its free texts or without them.

@@ -104,6 +104,7 @@ type Session struct {
 	folded    map[string]bool       // paths, in any letters' case
 	secrets   bool                  // one of them is secret (R30)
 	went      []visit               // calls that say where other acts are done
+	moves     int                   // calls that may have led elsewhere
 	used      map[uint32]bool       // answers of a person that an act used up
 	spent     []spent               // one-time values that acts used up
 }

@@ -409,7 +409,7 @@ func (s *Session) tell(x *extraction) {
 			places = append(places, p)
 		}
 	}
-	if len(places) != 1 || x.acts != s.acts {
+	if len(places) != 1 || x.moves != s.moves {
 		return
 	}
 	link, _ := places[0].value.Text()

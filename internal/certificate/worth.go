@@ -137,7 +137,11 @@ func (s *Session) send(c *call) {
 		s.act(c, args)
 	}
 	c.acts = s.acts
-	if path, ok := c.Policy.Goes(c.server, c.tool); ok {
+	path, goes := c.Policy.Goes(c.server, c.tool)
+	if act || goes {
+		s.moves++
+	}
+	if c.moves = s.moves; goes {
 		s.visit(visit{server: c.server, tool: c.tool, host: c.goesTo(path)})
 	}
 	for _, a := range args {
