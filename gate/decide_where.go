@@ -17,7 +17,7 @@ import (
 // that went to another page says nothing of this one: then all of them went to that place.
 //
 // A click may lead anywhere. Where it led the browser says, in its result or when it is asked
-// (an output that is a place), if no act was begun since.
+// (an output that is a location), if no act was begun since.
 
 // visit is a call that says where other acts are done, by the host it went to, "" for none
 // that it says; or, told, by that where its result says that its server is: then tool is the server.
@@ -45,7 +45,7 @@ func toldBy(d *Decision, leaves []provenance.Leaf) *visit {
 	v := visit{tool: d.Call.Server, told: true}
 	n := 0
 	for _, l := range leaves {
-		if l.Rule != nil && l.Rule.Place {
+		if l.Rule != nil && l.Rule.Location {
 			link, _ := l.Value.Text()
 			v.host, n = provenance.LinkHost(link), n+1
 		}

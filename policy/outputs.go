@@ -41,7 +41,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	}
 	before := r.Count()
 	o.Authoritative, o.Keys, o.Secret, o.Creates, o.Names = f.Authoritative.Is, f.Keys.Is, f.Secret.Is, f.Creates.Is, f.Names.Is
-	o.Place = f.IsPlace.Is
+	o.Location = f.Location.Is
 	r.place(&o, f)
 	r.FaultIf(!f.Label.Given(), f.Node, "the output has no label", "label: system, party or external")
 	if f.Label.S == "user" || f.Label.S == "operator" {
@@ -51,7 +51,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	}
 	o.Type, _ = pick(r, f.Type, typeWords)
 	o.Collection = r.collection(p, f.Collection)
-	r.FaultIf(o.Place && (o.Type != provenance.URL || o.Keys), f.IsPlace.Node, "a place is a link (R28)", "type: url")
+	r.FaultIf(o.Location && (o.Type != provenance.URL || o.Keys), f.Location.Node, "a location is a link (R28)", "type: url")
 	r.extractor(&o, f)
 	r.joined(&o, c, f)
 	if f.Owner.Given() {

@@ -236,9 +236,9 @@ type outputFile struct {
 	Lifetime strictyaml.String `yaml:"lifetime"`
 	// Creates marks what an act newly made (R13).
 	Creates strictyaml.Truth `yaml:"creates"`
-	// IsPlace marks the link of where the call left what its server works on: of an act that
+	// Location marks the link of where the call left what its server works on: of an act that
 	// lists the tool in Where it says where that is done (R28).
-	IsPlace strictyaml.Truth `yaml:"place"`
+	Location strictyaml.Truth `yaml:"location"`
 	// Matches is the argument of a search that shows every record in which this value
 	// holds what is asked for there (R9): /query.
 	Matches strictyaml.String `yaml:"matches"`

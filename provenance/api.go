@@ -83,7 +83,7 @@ type OutputRule struct {
 	Keys          bool // label the object's keys instead of a leaf
 	Secret        bool
 	Creates       bool
-	Place         bool // the link of where the call left what its server works on: a browser's page
+	Location      bool // the link of where the call left what its server works on: a browser's page
 	// Lifetime, when not 0, makes the leaf one-time (R19): it vouches for one act,
 	// within that time.
 	Lifetime time.Duration

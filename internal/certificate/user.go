@@ -405,7 +405,7 @@ func (s *Session) visit(at visit) {
 func (s *Session) tell(x *extraction) {
 	var places []*place
 	for _, p := range x.places {
-		if p.rule != nil && p.rule.Place {
+		if p.rule != nil && p.rule.Location {
 			places = append(places, p)
 		}
 	}
