@@ -289,8 +289,9 @@ func endsName(s string, nouns []string, start, end int, part, puts bool) bool {
 	}
 	sentence := rest[:endOf(rest)]
 	if first, _ := utf8.DecodeRuneInString(rest); first == '(' {
-		if c, _ := utf8.DecodeRuneInString(rest[1:]); !unicode.IsLower(c) {
-			return false // "Anna (Kern)"
+		in, _, _ := strings.Cut(rest[1:], ")")
+		if c, _ := utf8.DecodeRuneInString(in); !unicode.IsLower(c) && (puts || c != '/' || !isPlace(strings.Fields(in))) {
+			return false // "Anna (Kern)", and not "Anna (/srv/graph)"
 		}
 		sentence = inBrackets().ReplaceAllString(sentence, " ")
 	}

@@ -130,7 +130,8 @@ var (
 	// that say of it where, for what and how.
 	goesWith = wordSet("please now then too also again and und bitte dann auch jetzt")
 	on       = wordSet(`for in on from to against with into at that which called named titled so there here as via off based under by because since
-		für auf aus von zu mit im am namens`)
+		für auf aus von zu mit im am namens
+		sur dans pour avec sobre para con em com per su op voor met`)
 )
 
 // essential are the words of a phrase without the articles before others of them.
@@ -147,7 +148,7 @@ func essential(phrase string) []string {
 // follow returns where the last of some words ends that a text says from i on, and 0
 // where it does not say them. What stands between two may be set in marks.
 func follow(text string, i int, words []string) int {
-	at, all, between := i, false, 0
+	at, all, between, placed := i, false, 0, false
 	for n := 0; ; {
 		end, says := saysWord(text, at, words[n], n == 0)
 		behind := end
@@ -158,10 +159,14 @@ func follow(text string, i int, words []string) int {
 		case says && n == len(words)-1:
 			return end
 		case says && behind < len(text) && isBlank(text[behind]):
-			n, end, all, between = n+1, behind, false, 0
+			n, end, all, between, placed = n+1, behind, false, 0, false
 		case n == 0:
 			return 0
 		default:
+			if place := placedWithin().FindString(text[at:]); place != "" && between == 0 && !placed {
+				placed, at = true, at+len(place) // "undo the last commit in /srv/shop but keep the changes"
+				continue
+			}
 			size := strings.IndexAny(text[at:], " \t")
 			if size < 0 {
 				return 0
@@ -179,6 +184,10 @@ func follow(text string, i int, words []string) int {
 		at = len(text) - len(strings.TrimLeft(text[end:], " \t"))
 	}
 }
+
+// placedWithin is where something is to be done, between two words of a phrase: a directory from
+// the root.
+var placedWithin = text.Pattern(`^(?:in|at|of)[ \t]+(?:/[\pL\pN$~._#@%&=+-]+)*/[\pL\pN_-]+[ \t]+`)
 
 // fills reports whether a word within a phrase leaves it as it is; all says that "all" stands before.
 func fills(w string, all bool) bool { return definite[w] || idle[w] || w == "all" || all && w == "of" }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // TestMeans: § stands before and behind the phrase.
@@ -97,4 +99,35 @@ func TestMeansQuoted(t *testing.T) {
 			t.Fatalf("%q is meant", before+"open the door"+after)
 		}
 	})
+}
+
+// TestSaidWhere: a directory in which it is done may stand between two words of a phrase, once.
+func TestSaidWhere(t *testing.T) {
+	const phrase = "undo the last commit but keep the changes"
+	for text, want := range map[string]bool{
+		"undo my last commit in /srv/shop but keep the changes": true, "Undo the last commit of /srv/my.shop/a-b but keep all my changes!!": true,
+		"undo my last commit in /srv/shop/a.md but keep the changes": false, "undo my last commit in shop but keep the changes": false,
+		"undo my last commit in /srv/a in /srv/b but keep the changes": false, "don't undo my last commit in /srv/shop but keep the changes": false,
+		"undo my last commit in /srv/shop but keep the changes?": false,
+	} {
+		if got := typedIn(t, text).Said(phrase); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// TestTypedBefore: marks of a call end a word, and several full stops may stand for its rest; a
+// word of two parts orders, and the others of its list need no order.
+func TestTypedBefore(t *testing.T) {
+	words := []string{"branch", "put … on", "fix … on"}
+	for text, want := range map[string]bool{
+		"push it to branch main!!": true, "is branch main fine?!": true, "branch main... or so": false, "branch main!?x": false,
+		"put a line for it into main.go on main": true, "put it in. Is it on main?": false, "don't put it on main": false, "put 3 of them on main": false,
+		"put it into main.go, on main": false, "put it there—on main": false,
+	} {
+		_, why := typedIn(t, text).Typed(Query{Value: strictjson.StringOf("main"), Words: words, Named: true})
+		if (why == "") != want {
+			t.Errorf("%q: %q", text, why)
+		}
+	}
 }

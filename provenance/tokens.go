@@ -226,7 +226,8 @@ func (r *reading) called(i int, words []string) bool {
 }
 
 // calledAt is called, and where that word begins. Where one of them is several words they say
-// what is ordered, and count where that is meant: not in "don't merge PR 7".
+// what is ordered, and count where that is meant: not in "don't merge PR 7". One of two parts,
+// "scale … to", says so of itself alone.
 func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	if r.hash[i] {
 		i--
@@ -243,7 +244,7 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	} else if len(before) == i {
 		return 0, false
 	}
-	order := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") })
+	order := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") && !strings.Contains(w, " … ") })
 	for _, w := range words {
 		if at, ok := turnedTo(before, r.text, w); ok {
 			return at, true
@@ -265,8 +266,7 @@ func turnedTo(before, text, word string) (at int, ok bool) {
 	if !is || end < 1 || !strings.EqualFold(before[end:], tail) || !isBlank(before[end-1]) {
 		return 0, false
 	}
-	clause := before[:end]
-	clause = clause[strings.LastIndexFunc(clause, func(r rune) bool { return isBreak(r) || r == '\n' || r == 0 })+1:]
+	clause := lastClause(before[:end])
 	for i := len(clause) - 1; i >= 0; i-- {
 		at = end - len(clause) + i
 		if n := spells(clause[i:], head); n == 0 || !wordAt(text, at) || !isBlank(clause[i+n]) {
@@ -277,6 +277,19 @@ func turnedTo(before, text, word string) (at int, ok bool) {
 		return at, true
 	}
 	return 0, false
+}
+
+// lastClause is the clause that a text ends in. What stands within a word ends none, as in "main.go".
+func lastClause(text string) string {
+	from := 0
+	for i, r := range text {
+		behind := i + utf8.RuneLen(r)
+		next, _ := utf8.DecodeRuneInString(text[min(behind, len(text)):])
+		if r == '\n' || r == 0 || isBreak(r) && (!strings.ContainsRune(stops, r) || blank(next)) {
+			from = behind
+		}
+	}
+	return text[from:]
 }
 
 // counts reports whether one of the units stands directly behind i, where a number ends.
@@ -330,7 +343,8 @@ func wordAt(text string, i int) bool {
 
 // endsAt reports whether a token may end at i: at the text's end, before white
 // space, before a quote or bracket that is not itself inside a word, or before a
-// stop that white space or the text's end follows.
+// stop, or several marks of a call or a question, that white space or the text's end
+// follows. Several full stops are none: they may stand for the rest of a name.
 func endsAt(text string, i int) bool {
 	if i == len(text) {
 		return true
@@ -338,6 +352,9 @@ func endsAt(text string, i int) bool {
 	r, n := utf8.DecodeRuneInString(text[i:])
 	if blank(r) {
 		return true
+	}
+	if r == '!' || r == '?' {
+		n = len(text[i:]) - len(strings.TrimLeft(text[i:], "!?")) // "main!!", "main?!"
 	}
 	after, _ := utf8.DecodeRuneInString(text[i+n:])
 	last := i+n == len(text) || blank(after)

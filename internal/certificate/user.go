@@ -105,6 +105,9 @@ func (t *turn) ends(i int) bool {
 		return true
 	}
 	r, n := utf8.DecodeRuneInString(t.own[i:])
+	for i+n < len(t.own) && strings.ContainsRune("!?", r) && strings.ContainsRune("!?", rune(t.own[i+n])) {
+		n++ // "main!!"
+	}
 	after, _ := utf8.DecodeRuneInString(t.own[i+n:])
 	last := i+n == len(t.own) || blank(after)
 	return blank(r) || stop(r) && last || mark(r) && (last || mark(after) || stop(after))
@@ -532,7 +535,7 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	if t.assigned(i) {
 		before = t.own[:i-1]
 	}
-	ordered := slices.ContainsFunc(words, func(w string) bool { return len(strings.Fields(w)) > 1 })
+	ordered := slices.ContainsFunc(words, func(w string) bool { return len(strings.Fields(w)) > 1 && !slices.Contains(strings.Fields(w), "…") })
 	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
 		if t.turned(before, w) {
 			return true
@@ -550,14 +553,19 @@ func (t *turn) turned(before, word string) bool {
 		return false
 	}
 	form := regexp.MustCompile(`^(?i:` + regexp.QuoteMeta(head) + `)[ \t]+((?:[^\s\x000-9][^\s\x00]*[ \t]+){0,8})(?i:` + regexp.QuoteMeta(tail) + `)$`)
-	ends := func(r rune) bool {
-		return unicode.In(r, unicode.Terminal_Punctuation, unicode.Sentence_Terminal) || strings.ContainsRune("…‥—–", r)
+	ended := func(between string) bool { // by what a blank follows, or by a mark of no word
+		return slices.ContainsFunc(strings.Fields(between), func(w string) bool {
+			last, _ := utf8.DecodeLastRuneInString(w)
+			return strings.ContainsRune(",.;:!?", last) || strings.ContainsFunc(w, func(r rune) bool {
+				return !strings.ContainsRune(",.;:!?", r) && unicode.In(r, unicode.Terminal_Punctuation, unicode.Sentence_Terminal) || strings.ContainsRune("…‥—–", r)
+			})
+		})
 	}
 	for i := range before {
 		if !t.begins(i) {
 			continue
 		}
-		if at := form.FindStringSubmatch(before[i:]); at != nil && !strings.ContainsFunc(at[1], ends) && provenance.Means(t.own, i, i+len(head)) {
+		if at := form.FindStringSubmatch(before[i:]); at != nil && !ended(at[1]) && provenance.Means(t.own, i, i+len(head)) {
 			return true
 		}
 	}
@@ -696,7 +704,7 @@ func spoken(phrase string) *regexp.Regexp {
 			continue
 		}
 		if form != "" {
-			form += behind + `[ \t]+(?:` + between + `[ \t]+){0,8}?` + quoteMark + "?"
+			form += behind + `[ \t]+(?:` + placed + `[ \t]+)?(?:` + between + `[ \t]+){0,8}?` + quoteMark + "?"
 			behind = quoteMark + "?"
 		}
 		said := regexp.QuoteMeta(w)
@@ -717,6 +725,9 @@ func spoken(phrase string) *regexp.Regexp {
 	}
 	return regexp.MustCompile("^" + form)
 }
+
+// placed is a directory from the root in which something is to be done.
+const placed = `(?:in|at|of)[ \t]+(?:/[\pL\pN$~._#@%&=+-]+)*/[\pL\pN_-]+`
 
 const quoteMark = "[\"'`´“”„‟‘’‚‛«»‹›]"
 
