@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ func Say(o writ.Outcome, file string) string {
 	b.WriteString("Not done: ")
 	var clauses []string
 	var lines []int
-	for _, f := range r.Failures {
+	for _, f := range Telling(r.Failures) {
 		if c := clause(f); !slices.Contains(clauses, c) {
 			clauses = append(clauses, c)
 		}
@@ -72,6 +73,20 @@ func Say(o writ.Outcome, file string) string {
 	}
 	b.WriteString("\n(" + string(r.Code) + ", " + string(r.Reason) + ")")
 	return b.String()
+}
+
+// Telling are failures in the order in which they are told: first what is lacking, then the
+// texts that lack nothing else.
+func Telling(failures []writ.Failure) []writ.Failure {
+	return slices.SortedStableFunc(slices.Values(failures), func(a, b writ.Failure) int { return cmp.Compare(waits(a), waits(b)) })
+}
+
+// waits is 1 for a text that passes once what else the call lacks is there.
+func waits(f writ.Failure) int {
+	if strings.HasSuffix(f.Need, onceVouched) {
+		return 1
+	}
+	return 0
 }
 
 // sayOnce leaves where the user may type something (sayThere) to the first clause that

@@ -37,6 +37,8 @@ func TestSay(t *testing.T) {
 		"made before, a person asked": {rejected(writ.Failure{Reason: writ.ApprovalPending, Need: pending + "; the same act was made before, y", Line: 4}, writ.Failure{Pointer: "/b", Reason: writ.ApprovalPending, Need: pending + "; `/b`: z", Line: 7}), "p.yaml",
 			"Not done: a person was asked and has not answered; this call was not made, and it asks for what a call before it may have done. The user answers in a terminal of his own: `writ watch`.\nWithout him it lacks this:\n- the same act was made before, y\n- `/b`: z\n" +
 				"An operator would change line 7 of p.yaml.\n(POLICY_VIOLATION, approval.pending)"},
+		"what is lacking, before a text that waits for it": {rejected(writ.Failure{Pointer: "/edits/0", Reason: writ.ProvenanceUnseen, Need: "`/edits/0` may be any text once its target is vouched for"}, writ.Failure{Pointer: "/path", Reason: writ.ProvenanceUnseen, Need: "`/path`: y"}), "",
+			"Not done: `/path`: y.\nAlso:\n- `/edits/0` may be any text once its target is vouched for\n(MISSING_PROVENANCE, provenance.unseen)"},
 		"where to type, once": {rejected(writ.Failure{Pointer: "/a", Reason: writ.ProvenanceUnseen, Need: "x, and the user may type it" + there}, writ.Failure{Pointer: "/b", Reason: writ.ProvenanceUnseen, Need: "y"},
 			writ.Failure{Pointer: "/c", Reason: writ.ProvenanceReader, Need: "z; ask the user to type it" + there}), "",
 			"Not done: `/a`: x, and the user may type it" + there + ".\nAlso:\n- `/b`: y\n- `/c`: z; ask the user to type it\n(MISSING_PROVENANCE, provenance.unseen)"},

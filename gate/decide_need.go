@@ -118,7 +118,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		return s + "; the user must type it, or a value that only this record has in a list of its collection that was not narrowed; " + j.say()
 	}
 	if j.isLocal(l) {
-		return "`" + shown(l.pointer) + "` may be any text once its target is vouched for"
+		return about(l.pointer, onceVouched)
 	}
 	if len(j.unfounded) >= 100 {
 		return s // that many failures have said it often enough
@@ -160,7 +160,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 		switch {
 		case r == writ.ProvenanceSmall, provenance.SmallSpace(l.typ(), l.value) && l.collection() == "": // by itself it says nothing
 			if l.rule != nil && len(l.rule.Words) > 0 {
-				supply += "; the user may type it behind `" + strings.Join(l.rule.Words, "`, `") + "`" // the operator's, of letters and digits
+				supply += "; the user may type it behind " + someOf(l.rule.Words)
 			}
 		case l.role == policy.TimeRole && j.session() != nil:
 			supply += j.sayTime(l)
@@ -176,6 +176,9 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 			supply += ", and the user may type it"
 		}
 	}
+	if r == writ.ProvenanceOpenTarget && j.tagged(l) {
+		supply += "; the user may call it by its name behind a # as well"
+	}
 	if j.destroys(l) {
 		supply += "; the user also has to name what is destroyed, by this value or by what only its record has"
 	}
@@ -183,9 +186,21 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 }
 
 // ordering is what the user has to say that orders something of a leaf.
-func (l *leaf) ordering() string {
+func (l *leaf) ordering() string { return someOf(l.rule.Orders) + ", and right behind it what" }
+
+// someOf are the first of some words of the operator's, which are of letters and digits.
+func someOf(words []string) string {
 	const most = 3
-	return "`" + strings.Join(l.rule.Orders[:min(most, len(l.rule.Orders))], "` or `") + "`, and right behind it what" // the operator's, of letters and digits
+	return "`" + strings.Join(words[:min(most, len(words))], "` or `") + "`"
+}
+
+// tagged reports whether what users call a record of a leaf's collection is listed beside it, and
+// named by a # (R6).
+func (j *judge) tagged(l *leaf) bool {
+	return l.collection() != "" && slices.ContainsFunc(slices.Collect(maps.Values(j.in.Policy.Contracts)), func(c *policy.Contract) bool {
+		return slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return o.Collection == l.collection() }) &&
+			slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return o.Names })
+	})
 }
 
 // looked is what makes count what stands where another session's act sent words of its own (R38).
@@ -244,6 +259,9 @@ type supplyKey struct {
 	sent        bool
 	small       bool
 }
+
+// onceVouched is said of a text of the agent's that lacks nothing itself.
+const onceVouched = "may be any text once its target is vouched for"
 
 // noSupplier is said in the stead of tools whose results could vouch, and tooLate of
 // those that could have.

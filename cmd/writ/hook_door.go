@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/gateway"
@@ -241,7 +242,7 @@ func why(c hook.Call, r *writ.Rejection) string {
 	if r == nil {
 		return "it was refused"
 	}
-	needs := joined(r.Failures[:min(len(r.Failures), 3)], "; ", func(f writ.Failure) string { return f.Need })
+	needs := joined(gate.Telling(r.Failures)[:min(len(r.Failures), 3)], "; ", func(f writ.Failure) string { return f.Need })
 	return cmp.Or(strings.TrimRight(cli.OneLine(needs, 800), "."), string(r.Reason))
 }
 
