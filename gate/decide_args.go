@@ -309,6 +309,11 @@ func (j *judge) forms() {
 		j.schema = append(j.schema, writ.Failure{Pointer: pointer, Reason: r, Need: needs[r]})
 	}
 	for _, l := range j.leaves {
+		if l.rule != nil && l.rule.Header && !l.key {
+			if r := provenance.CheckHeader(l.value); r != "" {
+				fail(l.pointer, r)
+			}
+		}
 		if l.empty || !l.role.Authority() && !l.key {
 			continue
 		}

@@ -158,6 +158,9 @@ type argFile struct {
 	EndsDay strictyaml.Truth `yaml:"ends_day"`
 	// AnyHour says that the hour is the agent's where the user names a day and no hour (R10).
 	AnyHour strictyaml.Truth `yaml:"any_hour"`
+	// Header says that the server sets a text of the agent's into the head of a message as it
+	// stands (R17): behind a line break it would name others.
+	Header strictyaml.Truth `yaml:"header"`
 	// Makes says that the act newly makes what this names, and fails where there is one
 	// (R13): what it does not fail with is a member of Collection.
 	Makes strictyaml.Truth `yaml:"makes"`

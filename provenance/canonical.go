@@ -287,6 +287,15 @@ func CheckText(v strictjson.Value) writ.Reason {
 	return ""
 }
 
+// CheckHeader is CheckText of a text that stands in the head of a message as it is written: a
+// reader takes "=?UTF-8?B?…?=" there for what it is the encoding of.
+func CheckHeader(v strictjson.Value) writ.Reason {
+	if s, _ := v.Text(); strings.Contains(s, "=?") {
+		return writ.FormInvisible
+	}
+	return CheckText(v)
+}
+
 // Lines reports whether nothing is wrong with a value but that it goes on in another line
 // or has a tab in it.
 func Lines(v strictjson.Value) bool {

@@ -431,6 +431,11 @@ func (c *call) forms(s *Session) error {
 		return wrong(nil, "no contract opens it")
 	}
 	for _, l := range c.leaves {
+		if !c.governed && l.rule != nil && l.rule.Header && !l.key {
+			if s, _ := l.value.Text(); provenance.CheckText(l.value) != "" || strings.Contains(s, "=?") {
+				return wrong(l, "it is more than a line of a head")
+			}
+		}
 		if c.governed || empty(l.value) || !l.role.Authority() && !l.key {
 			continue
 		}

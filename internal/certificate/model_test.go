@@ -76,7 +76,7 @@ tools:
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
   n/only: { effect: send, args: { /user: { role: target, collection: user, from: [output: 'a/list#/nick/*', output: 'a/list#/from/*', { output: 'a/list#/users/*', phrases: [make a twig, grow a twig] }] } } }
   n/grant: { effect: [send, auth], args: { /user: { role: target, collection: user } } }
-  n/title: { effect: write, no_args: allow, args: { /text: { role: content, content: open } } }
+  n/title: { effect: write, no_args: allow, args: { /text: { role: content, content: open, header: true } } }
   n/append: { effect: write, args: { /row: { role: target, collection: row }, /line: { role: content, content: open } } }
   b/reply: { effect: send, args: { /mail: { role: selector, collection: mail }, /user: { role: selector, collection: user } } }
   w/fetch: { effect: egress, args: { /url: { role: target, type: url, from: [seen] } } }
@@ -150,7 +150,7 @@ var (
 	worldDesks   = []string{`"d-one"`, `"d-one"`, `"d-two"`, `""`, `null`}
 	worldCodes   = []string{`"481516"`, `"code-2342"`}
 	worldSenders = []string{`"ann@a.example"`, `"ben@a.example"`}
-	worldTexts   = []string{`"hello"`, `"hello"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`, `"#bobby"`, `"see #13"`, `""`}
+	worldTexts   = []string{`"hello"`, `"hello"`, `"hello bobby"`, `"see https://one.example/a"`, `"call 123456"`, `"ask ann@a.example for 1000000"`, `"**so**"`, `"#bobby"`, `"see #13"`, `"hello\nbobby"`, `"=?UTF-8?Q?hello?="`, `""`}
 )
 
 type ruleset struct {
