@@ -209,7 +209,7 @@ func (r *reader) args(p *Policy, m strictyaml.Map[argFile], beside []ArgRule) []
 
 // arg compiles one argument's rule.
 func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *argFile) ArgRule {
-	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, Sorts: f.Sorts.Is, EndsDay: f.EndsDay.Is, AnyHour: f.AnyHour.Is, Header: f.Header.Is, Makes: f.Makes.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
+	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, Sorts: f.Sorts.Is, EndsDay: f.EndsDay.Is, AnyHour: f.AnyHour.Is, Header: f.Header.Is, Place: f.Site.Is, Makes: f.Makes.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)
@@ -264,6 +264,7 @@ func (r *reader) fits(f *argFile, a *ArgRule) {
 	}{
 		{a.Steers, f.Steers.Place, []Role{Control, Target}, "what steers a call is a control, or a target", "role: control"},
 		{a.AnyHour, f.AnyHour.Place, []Role{TimeRole}, "a day has hours in the role time", "role: time"},
+		{a.Place, f.Site.Place, []Role{Control}, "where an act is done that has no target is a control", "role: control"},
 		{a.Header, f.Header.Place, []Role{Content}, "header belongs to the role content: what has authority is one line", "role: content"},
 		{a.EndsDay, f.EndsDay.Place, []Role{TimeRole}, "a day ends in the role time", "role: time"},
 		{len(a.Units) > 0, f.Units.Place, []Role{Amount}, "units belong to the role amount", "role: amount"},

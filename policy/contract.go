@@ -272,6 +272,7 @@ type ArgRule struct {
 	Sorts       bool     // of a read: what it says leaves nothing out of the list
 	EndsDay     bool     // R10: a day that the user named stands for its end
 	AnyHour     bool     // R10: and for any hour of it
+	Place       bool     // R21: where an act is done, of which the phrase that orders it says nothing
 	Header      bool     // R17: a text that a head holds as it stands (provenance.CheckHeader)
 	Makes       bool     // R13: the act newly makes what it names, and fails where there is one
 	MaxItems    int      // R16; 0 means 50 on authority roles, no bound else

@@ -158,6 +158,9 @@ type argFile struct {
 	EndsDay strictyaml.Truth `yaml:"ends_day"`
 	// AnyHour says that the hour is the agent's where the user names a day and no hour (R10).
 	AnyHour strictyaml.Truth `yaml:"any_hour"`
+	// Site says that the control is where an act is done that the user orders by a phrase
+	// (R21): the phrase need not say it.
+	Site strictyaml.Truth `yaml:"place"`
 	// Header says that the server sets a text of the agent's into the head of a message as it
 	// stands (R17): behind a line break it would name others.
 	Header strictyaml.Truth `yaml:"header"`

@@ -23,6 +23,7 @@ tools:
   s/pay: { effect: [write, transfer], no_args: allow, args: { /at: { role: control, from: [const: [x, y]] },
     /twig: { role: target, collection: twig, from: [{ derived: fresh, phrases: [make a twig] }], begins: [fix-], makes: true, in: [/at] } } }
   s/use: { effect: [write, send], no_args: user, phrases: [use the twig], args: { /at: { role: control, from: [const: [x, y], user] }, /twig: { role: target, collection: twig, from: [output] } } }
+  s/run: { effect: [write, send], no_args: user, phrases: [use the twig], args: { /at: { role: control, place: true, from: [const: [x, y], user] }, /twig: { role: target, collection: twig, from: [output] } } }
   s/leaf: { effect: [write, send], no_args: allow, args: { /at: { role: control, from: [const: [x, y]] }, /twig: { role: target, collection: leaf, from: [output] } } }
   s/get: { effect: egress, no_args: allow, args: { /at: { role: control, from: [const: [x, y]] }, /twig: { role: target, collection: twig, from: [output] } } }
   s/jot: { effect: write, args: { /at: { role: control, from: [const: [x, y]] }, /file: { role: target, type: path, collection: file, from: [const: [/srv/x]] }, /twig: { role: target, collection: twig, from: [output] }, /note: { role: content, content: local } } }
@@ -40,7 +41,7 @@ func TestOrderedNames(t *testing.T) {
 		t.Fatal(faults)
 	}
 	var defs []gate.Definition
-	for _, tool := range []string{"s/secret", "s/make", "s/pay", "s/use", "s/leaf", "s/get", "s/jot", "s/tell", "s/post", "o/use"} {
+	for _, tool := range []string{"s/secret", "s/make", "s/pay", "s/use", "s/run", "s/leaf", "s/get", "s/jot", "s/tell", "s/post", "o/use"} {
 		server, name, _ := strings.Cut(tool, "/")
 		properties := map[string]any{}
 		for _, a := range []string{"at", "twig", "also", "file", "note", "text", "who"} {
@@ -77,6 +78,11 @@ func TestOrderedNames(t *testing.T) {
 		{tool: "s/post", args: `"at":"x","who":"kim","twig":"fix-a","text":"hello"`, want: yes},
 		{tool: "s/post", args: `"at":"y","who":"eve","twig":"fix-a","text":"hello"`, want: no},
 		{tool: "s/use", args: `"at":"x","twig":"fix-a"`, want: no},
+		{tool: "s/run", args: `"at":"x","twig":"fix-a"`, want: no},
+		{say: "use the twig"},
+		{tool: "s/use", args: `"at":"x","twig":"fix-a"`, want: no},
+		{tool: "s/run", args: `"at":"z","twig":"fix-a"`, want: no},
+		{tool: "s/run", args: `"at":"x","twig":"fix-a"`, want: yes},
 		{say: "use the twig at x"},
 		{tool: "s/use", args: `"twig":"fix-a"`, want: no},
 		{tool: "s/use", args: `"at":"y","twig":"fix-a"`, want: no},

@@ -601,6 +601,9 @@ func (s *Session) saysPhrase(c *call) bool {
 		phrases, listed = k.Phrases, k.Args
 	}
 	told := func(l *leaf) bool {
+		if l.rule != nil && l.rule.Place && !l.key && !l.answer {
+			return true
+		}
 		if k == nil || l.key || l.answer {
 			return false
 		}
