@@ -77,11 +77,11 @@ func TestTurnedTo(t *testing.T) {
 		"scale a b c d e f g h i to| 5": false, "to| 5": false, "to scale it to| 5": false, "scale it to| 5, or not": false,
 	} {
 		before, after, _ := strings.Cut(text, "|")
-		if _, got := turnedTo(before, before+after, "scale … to"); got != want {
+		if _, got := turnedTo(before, before+after, "scale … to", true); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
-	if _, ok := turnedTo("scale it to", "scale it to 5", "scale"); ok {
+	if _, ok := turnedTo("scale it to", "scale it to 5", "scale", true); ok {
 		t.Error("a word of one part")
 	}
 }
@@ -122,7 +122,7 @@ func TestTypedBefore(t *testing.T) {
 	words := []string{"branch", "put … on", "fix … on"}
 	for text, want := range map[string]bool{
 		"push it to branch main!!": true, "is branch main fine?!": true, "branch main... or so": false, "branch main!?x": false,
-		"put a line for it into main.go on main": true, "put it in. Is it on main?": false, "don't put it on main": false, "put 3 of them on main": false,
+		"put a line for it into main.go on main": true, "put it in. Is it on main?": false, "don't put it on main": false, "put 3 of them on main": true,
 		"put it into main.go, on main": false, "put it there—on main": false,
 	} {
 		_, why := typedIn(t, text).Typed(Query{Value: strictjson.StringOf("main"), Words: words, Named: true})

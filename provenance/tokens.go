@@ -229,6 +229,7 @@ func (r *reading) called(i int, words []string) bool {
 // what is ordered, and count where that is meant: not in "don't merge PR 7". One of two parts,
 // "scale … to", says so of itself alone.
 func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
+	number := startsDigit(r.text[i:])
 	if r.hash[i] {
 		i--
 		if slices.Contains(words, Numbered) {
@@ -246,7 +247,7 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	}
 	order := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") && !strings.Contains(w, " … ") })
 	for _, w := range words {
-		if at, ok := turnedTo(before, r.text, w); ok {
+		if at, ok := turnedTo(before, r.text, w, number); ok {
 			return at, true
 		}
 		at := len(before) - len(w)
@@ -259,8 +260,8 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 
 // turnedTo reports whether a text that goes on in another ends in the second part of a word of
 // two, "scale … to", whose first begins an order that is meant, and where: no clause ends between
-// them, nor do more than a few words stand there, of which none is a number.
-func turnedTo(before, text, word string) (at int, ok bool) {
+// them, nor do more than a few words stand there. Of a number none of these is one.
+func turnedTo(before, text, word string, number bool) (at int, ok bool) {
 	head, tail, is := strings.Cut(word, " … ")
 	end := len(before) - len(tail)
 	if !is || end < 1 || !strings.EqualFold(before[end:], tail) || !isBlank(before[end-1]) {
@@ -271,7 +272,7 @@ func turnedTo(before, text, word string) (at int, ok bool) {
 		at = end - len(clause) + i
 		if n := spells(clause[i:], head); n == 0 || !wordAt(text, at) || !isBlank(clause[i+n]) {
 			continue
-		} else if between := strings.Fields(clause[i+n:]); len(between) > mostBetween || slices.ContainsFunc(between, func(w string) bool { return isNumeral(w[0]) }) || !Means(text, at, at+n) {
+		} else if between := strings.Fields(clause[i+n:]); len(between) > mostBetween || number && slices.ContainsFunc(between, startsDigit) || !Means(text, at, at+n) {
 			continue
 		}
 		return at, true

@@ -16,7 +16,17 @@ func TestTurned(t *testing.T) {
 		before, after, _ := strings.Cut(text, "|")
 		s := New("s_a", [32]byte{1})
 		s.Turn(1, before+after, time.Unix(1_800_000_000, 0))
-		if got := s.turns[0].turned(before, "scale … to"); got != want {
+		if got := s.turns[0].turned(before, "scale … to", true); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	for text, want := range map[string]bool{
+		"put 2 lines for 2.0 into main.go on| main": true, "put it in main. On| main": false, "put it in, on| main": false, "put it in—on| main": false, "don't put 2 on| main": false,
+	} {
+		before, after, _ := strings.Cut(text, "|")
+		s := New("s_a", [32]byte{1})
+		s.Turn(1, before+after, time.Unix(1_800_000_000, 0))
+		if got := s.turns[0].turned(before, "put … on", false); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

@@ -527,6 +527,7 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	if hash {
 		i--
 	}
+	number := i < len(t.own) && t.own[i] >= '0' && t.own[i] <= '9'
 	// A value may be set in marks behind its word.
 	if r, n := utf8.DecodeLastRuneInString(t.own[:i]); mark(r) && (t.begins(i-n) || t.assigned(i-n)) {
 		i -= n
@@ -537,7 +538,7 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	}
 	ordered := slices.ContainsFunc(words, func(w string) bool { return len(strings.Fields(w)) > 1 && !slices.Contains(strings.Fields(w), "…") })
 	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
-		if t.turned(before, w) {
+		if t.turned(before, w, number) {
 			return true
 		}
 		at := len(before) - len(w)
@@ -547,12 +548,16 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 
 // turned reports whether a text ends in the second part of a word of two ("scale … to") that
 // stands in the clause of the first, and this is an order.
-func (t *turn) turned(before, word string) bool {
+func (t *turn) turned(before, word string, number bool) bool {
 	head, tail, is := strings.Cut(word, " … ")
 	if !is {
 		return false
 	}
-	form := regexp.MustCompile(`^(?i:` + regexp.QuoteMeta(head) + `)[ \t]+((?:[^\s\x000-9][^\s\x00]*[ \t]+){0,8})(?i:` + regexp.QuoteMeta(tail) + `)$`)
+	first := `[^\s\x00]` // of a word between, which is no number where the value is one
+	if number {
+		first = `[^\s\x000-9]`
+	}
+	form := regexp.MustCompile(`^(?i:` + regexp.QuoteMeta(head) + `)[ \t]+((?:` + first + `[^\s\x00]*[ \t]+){0,8})(?i:` + regexp.QuoteMeta(tail) + `)$`)
 	ended := func(between string) bool { // by what a blank follows, or by a mark of no word
 		return slices.ContainsFunc(strings.Fields(between), func(w string) bool {
 			last, _ := utf8.DecodeLastRuneInString(w)
