@@ -34,7 +34,14 @@ func (j *judge) typedSo(l *leaf, proper, small bool) (provenance.Quote, writ.Rea
 	q.Named, q.Ordered, q.Tag = j.setApart(l, q), j.commands(l), l.role == policy.Content && !l.key
 	q.Proper = proper
 	q.Small = small && j.small(l, &q)
+	q.Title = j.titles(l)
 	return s.ledger.Typed(q)
+}
+
+// titles reports whether a leaf is what something new is called: a text of the user's that names
+// no record, in an act that only writes and sends.
+func (j *judge) titles(l *leaf) bool {
+	return l.role == policy.Selector && l.collection() == "" && l.typ() == provenance.Untyped && !l.key && !l.answer && j.d.Effect&^(policy.Read|policy.Write|policy.Send) == 0
 }
 
 // small reports whether a leaf may be typed in small letters: it is a member of a closed

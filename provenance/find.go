@@ -47,6 +47,9 @@ type Query struct {
 	// the value says what is written to, and its words are the user's, but for their first
 	// letters. Typed alone looks at it.
 	Small bool
+	// Title lets a text of several words be typed with a small letter at its begin: the value is
+	// what something new is called, and is written so. Typed alone looks at it.
+	Title bool
 	// Called is what else the user calls the value, by the operator's word (R6). Typed
 	// alone looks at it.
 	Called []Alias

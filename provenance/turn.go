@@ -240,7 +240,7 @@ func (l *Ledger) Typed(q Query) (Quote, writ.Reason) {
 }
 
 // others are what a value is typed as too: an account with or without its @, a name in small
-// letters, a link without its scheme.
+// letters, a title with a small one at its begin, a link without its scheme.
 func (l *Ledger) others(q Query) (out []Query) {
 	as := func(v strictjson.Value) Query {
 		other := q
@@ -256,6 +256,9 @@ func (l *Ledger) others(q Query) (out []Query) {
 		}
 	}
 	if small, is := inSmall(q.Value); q.Small && is && len(l.candidates(as(small))) == 0 {
+		out = append(out, as(small))
+	}
+	if small, is := asTyped(q.Value); q.Title && is {
 		out = append(out, as(small))
 	}
 	if q.Type == URL {
@@ -276,6 +279,19 @@ func inSmall(v strictjson.Value) (small strictjson.Value, ok bool) {
 	}
 	return strictjson.StringOf(strings.ToLower(name)), true
 }
+
+// asTyped is a title of several words with its first letter small, "buy a lamp". It is not ok of
+// one that begins otherwise, "PR review" and "iOS build" too.
+func asTyped(v strictjson.Value) (small strictjson.Value, ok bool) {
+	title, _ := v.Text()
+	if !titleForm().MatchString(title) {
+		return v, false
+	}
+	first, n := utf8.DecodeRuneInString(title)
+	return strictjson.StringOf(string(unicode.ToLower(first)) + title[n:]), true
+}
+
+var titleForm = text.Pattern(`^[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]* [^\s\x00]`)
 
 var capitalised = text.Pattern(`^[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+(?: [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+)*$`)
 

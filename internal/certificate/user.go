@@ -267,7 +267,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 		return false
 	}
 	if !t.spells(l, words) {
-		return s.tagged(t, l, r) || s.account(l, words, r) || s.small(l, words, r)
+		return s.tagged(t, l, r) || s.account(l, words, r) || s.small(l, words, r) || s.titled(l, words, r)
 	}
 	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && (t.begins(r.Start-1) || t.given(r.Start-1))
 	given := !hash && t.given(r.Start)
@@ -337,7 +337,21 @@ func (s *Session) small(l *leaf, words string, r gate.Ref) bool {
 	return len(s.holding(as.value, l.typ())) == 0 && s.written(&as, r)
 }
 
+// titled reports whether what something new is called is several words of his, whose first letter
+// he wrote small.
+func (s *Session) titled(l *leaf, words string, r gate.Ref) bool {
+	text, _ := l.value.Text()
+	first, n := utf8.DecodeRuneInString(text)
+	if !l.title || !headForm().MatchString(text) || words != string(unicode.ToLower(first))+text[n:] {
+		return false
+	}
+	as := *l
+	as.value, as.title = strictjson.StringOf(words), false
+	return s.written(&as, r)
+}
+
 var (
+	headForm      = text.Pattern(`^[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]* [^\s\x00]`)
 	nameForm      = text.Pattern(`^[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+( [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+)*$`)
 	accountForm   = text.Pattern(`^@?(?:\pL|\pN|_){3,}$`)
 	tagForm       = text.Pattern(`^#\pL(?:\pL|\pN|_){2,}$`)
