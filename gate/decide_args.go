@@ -309,11 +309,6 @@ func (j *judge) forms() {
 		j.schema = append(j.schema, writ.Failure{Pointer: pointer, Reason: r, Need: needs[r]})
 	}
 	for _, l := range j.leaves {
-		if l.rule != nil && l.rule.Header && !l.key {
-			if r := provenance.CheckHeader(l.value); r != "" {
-				fail(l.pointer, r)
-			}
-		}
 		if l.empty || !l.role.Authority() && !l.key {
 			continue
 		}
@@ -343,12 +338,25 @@ func (j *judge) forms() {
 			fail(l.pointer, writ.FormNotCanonical)
 		}
 	}
+	j.heads(fail)
 	for _, a := range j.lists {
 		j.list(a, fail)
 	}
 	if len(j.replaced) > 0 && j.in.Call.Method == policy.CallTool {
 		// The call that is made must satisfy the schema as well.
 		j.schema = append(j.schema, j.d.Tool.ValidateArguments(strictjson.Of(rewrite(j.args, nil, j.replaced)))...)
+	}
+}
+
+// heads judges what the server sets into the head of a message.
+func (j *judge) heads(fail func(string, writ.Reason)) {
+	for _, l := range j.leaves {
+		if l.rule == nil || !l.rule.Header || l.key {
+			continue
+		}
+		if r := provenance.CheckHeader(l.value); r != "" {
+			fail(l.pointer, r)
+		}
 	}
 }
 

@@ -176,9 +176,7 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 			supply += ", and the user may type it"
 		}
 	}
-	if r == writ.ProvenanceOpenTarget && j.tagged(l) {
-		supply += "; the user may call it by its name behind a # as well"
-	}
+	supply += j.byTag(l, r)
 	if j.destroys(l) {
 		supply += "; the user also has to name what is destroyed, by this value or by what only its record has"
 	}
@@ -194,9 +192,16 @@ func someOf(words []string) string {
 	return "`" + strings.Join(words[:min(most, len(words))], "` or `") + "`"
 }
 
-// tagged reports whether what users call a record of a leaf's collection is listed beside it, and
-// named by a # (R6).
-func (j *judge) tagged(l *leaf) bool {
+// byTag says that the user may name a record of an open collection behind a #, where what users
+// call it is listed beside it (R6).
+func (j *judge) byTag(l *leaf, r writ.Reason) string {
+	if r == writ.ProvenanceOpenTarget && j.namesBeside(l) {
+		return "; the user may call it by its name behind a # as well"
+	}
+	return ""
+}
+
+func (j *judge) namesBeside(l *leaf) bool {
 	return l.collection() != "" && slices.ContainsFunc(slices.Collect(maps.Values(j.in.Policy.Contracts)), func(c *policy.Contract) bool {
 		return slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return o.Collection == l.collection() }) &&
 			slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return o.Names })

@@ -148,7 +148,8 @@ func essential(phrase string) []string {
 // follow returns where the last of some words ends that a text says from i on, and 0
 // where it does not say them. What stands between two may be set in marks.
 func follow(text string, i int, words []string) int {
-	at, all, between, placed := i, false, 0, false
+	at := i
+	var f filling
 	for n := 0; ; {
 		end, says := saysWord(text, at, words[n], n == 0)
 		behind := end
@@ -159,30 +160,45 @@ func follow(text string, i int, words []string) int {
 		case says && n == len(words)-1:
 			return end
 		case says && behind < len(text) && isBlank(text[behind]):
-			n, end, all, between, placed = n+1, behind, false, 0, false
+			n, end, f = n+1, behind, filling{}
 		case n == 0:
 			return 0
 		default:
-			if place := placedWithin().FindString(text[at:]); place != "" && between == 0 && !placed {
-				placed, at = true, at+len(place) // "undo the last commit in /srv/shop but keep the changes"
-				continue
-			}
-			size := strings.IndexAny(text[at:], " \t")
-			if size < 0 {
+			if end = at + f.next(text[at:]); end == at {
 				return 0
 			}
-			end = at + size
-			w := lower(text[at:end])
-			if !all || w != "of" {
-				between++
-			}
-			if !fills(w, all) || between > mostBetween {
-				return 0
-			}
-			all = w == "all"
 		}
 		at = len(text) - len(strings.TrimLeft(text[end:], " \t"))
 	}
+}
+
+// filling is what was read between two words of a phrase.
+type filling struct {
+	all    bool // "all" stands last
+	placed bool // and where it is to be done first
+	words  int
+}
+
+// next is the size of what a text begins with that leaves a phrase as it is and goes on, 0 of
+// anything else.
+func (f *filling) next(text string) int {
+	if place := placedWithin().FindString(text); place != "" && f.words == 0 && !f.placed {
+		f.placed = true // "undo the last commit in /srv/shop but keep the changes"
+		return len(place)
+	}
+	size := strings.IndexAny(text, " \t")
+	if size < 0 {
+		return 0
+	}
+	w := lower(text[:size])
+	if !f.all || w != "of" {
+		f.words++
+	}
+	if !fills(w, f.all) || f.words > mostBetween {
+		return 0
+	}
+	f.all = w == "all"
+	return size
 }
 
 // placedWithin is where something is to be done, between two words of a phrase: a directory from

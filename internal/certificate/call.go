@@ -418,6 +418,12 @@ func (c *call) leaf(in at, key bool) {
 	c.leaves = append(c.leaves, l)
 }
 
+// splitsHead reports whether a text is more than a line of the head that it stands in.
+func (l *leaf) splitsHead() bool {
+	s, _ := l.value.Text()
+	return l.rule != nil && l.rule.Header && !l.key && (provenance.CheckText(l.value) != "" || strings.Contains(s, "=?"))
+}
+
 // forms checks that an act is one its tool and contract admit, and that what is sent
 // is what was judged (R16, R17).
 func (c *call) forms(s *Session) error {
@@ -432,12 +438,10 @@ func (c *call) forms(s *Session) error {
 	if c.contract == nil || c.contract.Closed {
 		return wrong(nil, "no contract opens it")
 	}
+	if i := slices.IndexFunc(c.leaves, (*leaf).splitsHead); i >= 0 && !c.governed {
+		return wrong(c.leaves[i], "it is more than a line of a head")
+	}
 	for _, l := range c.leaves {
-		if !c.governed && l.rule != nil && l.rule.Header && !l.key {
-			if s, _ := l.value.Text(); provenance.CheckText(l.value) != "" || strings.Contains(s, "=?") {
-				return wrong(l, "it is more than a line of a head")
-			}
-		}
 		if c.governed || empty(l.value) || !l.role.Authority() && !l.key {
 			continue
 		}
