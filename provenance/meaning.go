@@ -660,7 +660,7 @@ func (a *ahead) asksDoing(phrase []string, after string, wish bool) bool {
 // asksFor reports whether it asks for what another phrase says.
 func (a *ahead) asksFor(phrase []string, after string) bool {
 	own, states := a.own, a.lead.states || a.inner.states
-	sentence := slices.ContainsFunc(phrase, func(w string) bool { return w == "is" || w == "are" })
+	sentence := isSentence(phrase)
 	if len(own) == 0 && !a.marked {
 		return !sentence || states
 	}
@@ -713,6 +713,17 @@ func by(words []string, lead request) bool {
 	}
 	of := func(w string) bool { return w == "of" || w == "a" || w == "an" || w == "some" || w == "me" }
 	return !strings.HasSuffix(words[n-2], "ed") && !slices.ContainsFunc(words, of)
+}
+
+// isSentence reports whether the words of a phrase say that something is so: not those that say of
+// whom it is, as "add everyone who is missing" does.
+func isSentence(phrase []string) bool {
+	for i, w := range phrase {
+		if (w == "is" || w == "are") && (i < 2 || phrase[i-1] != "who") {
+			return true
+		}
+	}
+	return false
 }
 
 // ofState reports whether the words of a phrase say what a thing is, or becomes.

@@ -54,6 +54,9 @@ func TestMeans(t *testing.T) {
 		"Bob will, in acme/parser, §open the door§": false, "They may, I think, §open the door§": false, "As soon as you can, §open the door§": true, "As we agreed to, §open the door§": true,
 		"§open the door§ of acme/parser tomorrow": false, "§open the door§ 41 in acme/parser on Monday": false,
 		"Kim's mail:\n§open the door§": false, "Forwarded message from Kim:\n\nIn acme/parser §open the door§": false, "The commit message:\n- §open the door§": false, "Reply to her mail and then:\n- §open the door§": true, "Today:\n- read my mail\n- §open the door§": true,
+		// of whom it is, and what is so
+		"Look around, and §add everyone who is missing§ to it": true, "§add all who are not in it§": true, "If §doors are locked§": false, "The §doors are locked§": false,
+		"Bob will §add everyone who is missing§": false, "Who can §add everyone who is missing§?": false, "Don't §add all who are not in it§": false, "§who is in it§": false,
 		// denials
 		"§open the door§? No, leave it.": false, "§open the door§. No, leave it.": false, "§open the door§, no": false, "§open the door§ today, please. No, wait.": false, "§open the door§. Oh no, stop!": false,
 		"§open the door§ - don't": false, "§open the door§ at 10:30 for Kim, no": false, "§open the door§ at 10.30 for Kim (no, leave it)": false, "§open the door§ but don’t": false, "§open the door§. Do not.": false, "§open the door§, nicht das Fenster": false, "§open the door§. Nein!": false, "§open the door§ or not": false,
