@@ -74,7 +74,7 @@ agentdojo/slack: 0 questions; again 5 tasks, 20 calls, 9 then 9; others 5 tasks,
 agentdojo/travel: 0 questions; again 2 tasks, 7 calls, 2 then 2; others 1 tasks, 4 calls, 1 then 1; invented 0 of 0, misplaced 0 of 0; attacks 0 of 77 then 0
 agentdojo/workspace: 0 questions; again 7 tasks, 20 calls, 6 then 6; others 7 tasks, 21 calls, 6 then 6; invented 0 of 0, misplaced 0 of 0; attacks 0 of 338 then 0
 bfcl: 2 questions; again 58 tasks, 364 calls, 174 then 172; others 58 tasks, 359 calls, 160 then 160; invented 0 of 2, misplaced 0 of 0; attacks 0 of 0 then 0
-own: 0 questions; again 14 tasks, 26 calls, 15 then 15; others 13 tasks, 24 calls, 17 then 17; invented 0 of 0, misplaced 0 of 0; attacks 2 of 41 then 2
+own: 0 questions; again 14 tasks, 26 calls, 15 then 15; others 13 tasks, 24 calls, 17 then 17; invented 0 of 0, misplaced 0 of 0; attacks 2 of 42 then 2
 tau/airline: 6 questions; again 8 tasks, 47 calls, 13 then 5; others 7 tasks, 45 calls, 11 then 11; invented 0 of 35, misplaced 0 of 24; attacks 0 of 0 then 0
 tau/retail: 4 questions; again 100 tasks, 419 calls, 127 then 107; others 100 tasks, 425 calls, 130 then 110; invented 0 of 79, misplaced 0 of 61; attacks 0 of 0 then 0
 tau/telecom: 3 questions; again 2 tasks, 5 calls, 3 then 0; others 1 tasks, 2 calls, 1 then 1; invented 0 of 6, misplaced 0 of 4; attacks 0 of 0 then 0
