@@ -98,19 +98,21 @@ func (r *reader) place(o *provenance.OutputRule, f *outputFile) {
 
 // searched compiles matches, on and looked_up, each one argument of a read (R9).
 func (r *reader) searched(o *provenance.OutputRule, c *Contract, f *outputFile) {
+	elsewhere := o.InText || o.Extract != provenance.NoExtract || o.Keys || c.Effect != Read
 	if f.Matches.Given() {
 		if at := r.pattern(f.Matches); !single(at) {
 			r.Fault(f.Matches.Node, "matches is the exact pointer of one argument", "matches: /query")
 		} else {
 			o.Matches = at.Source
-			r.FaultIf(o.InText || o.Extract != provenance.NoExtract || o.Keys || c.Effect != Read, f.Matches.Node, "matches belongs to a value in structuredContent, of a read", "effect: read")
+			r.FaultIf(elsewhere, f.Matches.Node, "matches belongs to a value in structuredContent, of a read", "effect: read")
 		}
 	}
 	if f.On.Given() {
-		if at := r.pattern(f.On); o.Matches == "" || !single(at) || at.Source == o.Matches {
-			r.Fault(f.On.Node, "on is another argument of the search that the output matches", "matches: /query, on: /date")
+		if at := r.pattern(f.On); !single(at) || at.Source == o.Matches {
+			r.Fault(f.On.Node, "on is the exact pointer of one argument, another one than the output matches", "matches: /query, on: /date")
 		} else {
 			o.On = at.Source
+			r.FaultIf(elsewhere && o.Matches == "", f.On.Node, "on belongs to a value in structuredContent, of a read", "effect: read")
 		}
 	}
 	if f.LookedUp.Given() {

@@ -248,7 +248,7 @@ type outputFile struct {
 	// Matches is the argument of a search that shows every record in which this value
 	// holds what is asked for there (R9): /query.
 	Matches strictyaml.String `yaml:"matches"`
-	// On is the argument that keeps that search to the records of one day: /date.
+	// On is the argument that keeps that search, or the whole list, to the records of one day: /date.
 	On strictyaml.String `yaml:"on"`
 	// Names says that people call the record by this value (R14).
 	Names strictyaml.Truth `yaml:"names"`

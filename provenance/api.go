@@ -102,7 +102,8 @@ type OutputRule struct {
 	// that the result shows every record in which this value holds what was asked for
 	// there, unless something else narrows it (R9).
 	Matches string
-	// On, unless "", is the argument of that search which keeps it to the records of one day.
+	// On, unless "", is the argument of that search which keeps it to the records of one day;
+	// without a search, of a list which shows every record of that day.
 	On string
 	// Names says that people call the record by this value (R14).
 	Names bool

@@ -18,8 +18,9 @@ import (
 // asked for (`matches`): what was asked for stands in the name as the user wrote it, so
 // every record of that name was shown. Nothing else may narrow the search but the day of
 // the records (`on`) that the user said right behind the name, as people tell two meetings
-// of one title apart. A page, a limit, a folder, the begin of a time hides what it likes,
-// and so does an act that gave a record another day first.
+// of one title apart; a list of all records of that day (`on` alone) is whole as well. A
+// page, a limit, a folder, the begin of a time hides what it likes, and so does an act
+// that gave a record another day first.
 //
 // Whoever has read this can make a record appear that is called like another: then two
 // are shown, and neither is named. That the user's own is not called so, and the other
@@ -27,10 +28,10 @@ import (
 // is no name that a search finds, or the agent could call another record so first.
 
 // searched reports whether nothing narrowed the result of a call but a search that a
-// leaf matches, and a day that the user said, which it returns.
+// leaf matches, or none, and a day that the user said, which it returns.
 func (o *Observation) searched(leaf *Leaf) (days []string, ok bool) {
 	name, isText := leaf.Value.Text()
-	if leaf.Rule == nil || leaf.Rule.Matches == "" || !isText {
+	if leaf.Rule == nil || leaf.Rule.Matches+leaf.Rule.On == "" || !isText {
 		return nil, false
 	}
 	for _, a := range o.Args {
@@ -52,7 +53,7 @@ func (o *Observation) searched(leaf *Leaf) (days []string, ok bool) {
 			days = append(days, asked)
 		}
 	}
-	return days, true
+	return days, leaf.Rule.Matches != "" || len(days) > 0
 }
 
 // lookedUp returns the name by which a read gave a member (`looked_up`): the text of that

@@ -367,10 +367,10 @@ func (c *call) namesOne() bool {
 }
 
 // searched reports whether a call was asked for nothing but what stands in a value that
-// its contract matches with that, and at most one day that the user said.
+// its contract matches with that, and at most one day that the user said, or for that day alone.
 func (x *extraction) searched(p *place) (day string, ok bool) {
 	name, isText := p.value.Text()
-	if x.effect.Gated() || p.rule.Matches == "" || !isText || len(x.fields) > 0 {
+	if x.effect.Gated() || p.rule.Matches+p.rule.On == "" || !isText || len(x.fields) > 0 {
 		return "", false
 	}
 	for _, l := range x.leaves {
@@ -385,7 +385,7 @@ func (x *extraction) searched(p *place) (day string, ok bool) {
 			return "", false
 		}
 	}
-	return day, true
+	return day, p.rule.Matches != "" || day != ""
 }
 
 // lookedUp is the name for which a read gave a member, where it was asked for nothing else.
