@@ -47,7 +47,7 @@ func (j *judge) composed(texts []*leaf) {
 		return
 	}
 	readers, reason, follows, copied := j.readers()
-	stores := j.d.Effect&(policy.Write|policy.Delete) != 0
+	stores := j.d.Effect&(policy.Write|policy.Delete) != 0 && !j.makesNew()
 	all := texts
 	texts = slices.DeleteFunc(slices.Clone(texts), func(l *leaf) bool {
 		if l.isText && l.empty && !stores { // it tells nobody anything, and takes nothing away
@@ -71,6 +71,15 @@ func (j *judge) composed(texts []*leaf) {
 			j.atoms(l, joined[l])
 		}
 	}
+}
+
+// makesNew reports whether an act takes away no text that stood somewhere: it writes what it
+// newly makes, as its answer says, and its arguments name people alone, by where they are reached.
+func (j *judge) makesNew() bool {
+	return j.d.Effect&policy.Delete == 0 && slices.ContainsFunc(j.contract.Outputs, func(o provenance.OutputRule) bool { return o.Creates }) &&
+		!slices.ContainsFunc(j.leaves, func(l *leaf) bool {
+			return !l.empty && (l.role == policy.Selector || l.role == policy.Target && l.typ() != provenance.Email && l.typ() != provenance.Phone)
+		})
 }
 
 // joined are all texts of one rule read on, by the first of those that are the model's:

@@ -120,11 +120,26 @@ func (s *Session) composed(c *call, l *leaf) string {
 	return ""
 }
 
-// blank is a free text without a word, in an act that stores nothing: it tells nobody
-// anything, and takes nothing away.
+// blank is a free text without a word, in an act that stores nothing, or what it newly makes
+// for people whom it names: it tells nobody anything, and takes nothing away.
 func (c *call) blank(l *leaf) bool {
 	text, is := l.value.Text()
-	return is && text == "" && l.Rule == "open" && len(l.Evidence) == 0 && c.effect&(policy.Write|policy.Delete) == 0
+	return is && text == "" && l.Rule == "open" && len(l.Evidence) == 0 && (c.effect&(policy.Write|policy.Delete) == 0 || c.makesNew())
+}
+
+// makesNew reports whether an act that deletes nothing answers with what it newly made, and
+// none of its arguments says what it is on: who is mailed or called is nothing that it is on.
+func (c *call) makesNew() bool {
+	if c.effect&policy.Delete != 0 || c.contract == nil {
+		return false
+	}
+	for _, l := range c.leaves {
+		reached := l.role == policy.Target && (l.typ() == provenance.Email || l.typ() == provenance.Phone)
+		if l.names() && !reached && !empty(l.value) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(c.contract.Outputs, func(o provenance.OutputRule) bool { return o.Creates })
 }
 
 // unread reports whether all that showed a record since the latest act says that nobody
