@@ -307,6 +307,8 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 	for i, w := range words {
 		bareWord, next, rest := bare(w), nextOf(words[i:]), words[i+1:]
 		switch {
+		case !more && !puts && dayOf(words[i:], nouns):
+			return true
 		case placing[bareWord] && !more && !puts:
 			return ofStore(rest, nouns) || isPlace(rest)
 		case leaving[bareWord]:
@@ -330,6 +332,29 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 		more = more || strings.ContainsFunc(w, func(r rune) bool { return isBreak(r) && r != ':' })
 	}
 	return true
+}
+
+// dayOf reports whether words say on which day the thing is that was named, where the nouns are
+// of things that have one, and go on as a sentence does: "on May 15", "of 2024-05-15 at 10:00",
+// "tomorrow". Of any other thing they say when it is to be done.
+func dayOf(words, nouns []string) bool {
+	if !slices.ContainsFunc(nouns, func(n string) bool { return haveDay[lower(n)] }) {
+		return false
+	}
+	days := 0
+	for i, w := range words {
+		word := bare(w)
+		c, _ := utf8.DecodeRuneInString(word)
+		switch day := dating[word] || months[word] || unicode.IsDigit(c); {
+		case day:
+			if days++; strings.ContainsFunc(w[len(w)-1:], isBreak) {
+				return true
+			}
+		case !beforeDay[word]:
+			return days > 0 && endsPlace(words[i-1:])
+		}
+	}
+	return days > 0
 }
 
 // isPlace reports whether words are one in small letters or a path, "in staging", and go on as a
@@ -435,6 +460,10 @@ var (
 	courteous = wordSet(`please too also now again completely entirely altogether here there then immediately thanks thx right away asap anymore up down bitte auch jetzt sofort`)
 	reasons   = wordSet("as since")
 	placing   = wordSet("in on into onto at im ins")
+	// haveDay are things that are on a day, beforeDay the words before one, months those that are words too.
+	haveDay   = wordSet("event events meeting meetings appointment appointments reservation reservations booking bookings termin termine besprechung besprechungen")
+	beforeDay = wordSet("on of at from for the this next coming am um vom den der dem nächsten nächster diesen")
+	months    = wordSet("may march today heute mai märz jan feb mar apr jun jul aug sep sept oct okt nov dec dez")
 	// dismissing are orders that may as well leave a matter.
 	dismissing = wordSet("forget vergiss")
 	// leavingOpen are, beside those, words of an order that does not say of what it is.

@@ -28,6 +28,7 @@ func TestOrderOf(t *testing.T) {
 		n++
 		want := line[0] == '+'
 		line, answer := strings.CutPrefix(line[2:], "= ")
+		line, event := strings.CutPrefix(line, "event: ")
 		start, end := strings.IndexByte(line, '<'), strings.IndexByte(line, '>')-1
 		s := strings.NewReplacer("<", "", ">", "").Replace(line)
 		is := provenance.OrderOf
@@ -40,7 +41,11 @@ func TestOrderOf(t *testing.T) {
 		if !strings.Contains(s, "forget that") { // and nothing of the kind is told
 			of = orders[:len(orders)-1]
 		}
-		if got := is(s, of, nouns, start, end); got != want {
+		things := nouns
+		if event {
+			things = append([]string{"event", "meeting"}, nouns...)
+		}
+		if got := is(s, of, things, start, end); got != want {
 			t.Errorf("%q: %v", line, got)
 		}
 	}
