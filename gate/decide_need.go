@@ -166,6 +166,8 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 			supply += j.sayTime(l)
 		case j.typedAsWords(l) && j.commands(l):
 			supply += "; it stands among other words of the user's, who has not said to run it: ask him to type it alone, or to say \"run\" and the command in backticks"
+		case j.typedAsWords(l) && l.role == policy.SecretRole:
+			supply += "; it stands among other words of the user's: ask him to say right before it what it is: \"the password is …\""
 		case j.typedAsWords(l):
 			supply += "; it stands among other words of the user's: ask him to set it in quotation marks, or to say before it what it is"
 		case j.typedLast(l):

@@ -32,7 +32,7 @@ func (j *judge) typedSo(l *leaf, proper, small bool) (provenance.Quote, writ.Rea
 	}
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
 	q.Named, q.Ordered, q.Tag = j.setApart(l, q), j.commands(l), l.role == policy.Content && !l.key
-	q.Proper = proper
+	q.Proper, q.Secret = proper, l.role == policy.SecretRole
 	q.Small = small && j.small(l, &q)
 	q.Title = j.titles(l)
 	return s.ledger.Typed(q)
@@ -59,7 +59,7 @@ func (j *judge) typedAsWords(l *leaf) bool {
 		return false
 	}
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
-	if !j.setApart(l, q) && !j.commands(l) {
+	if !j.setApart(l, q) && !j.commands(l) && l.role != policy.SecretRole {
 		return false
 	}
 	_, r := s.ledger.Typed(q)

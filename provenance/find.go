@@ -74,6 +74,9 @@ type Query struct {
 	// Ordered asks that the user said of the value that it is to be run (Orders). Typed
 	// alone looks at it.
 	Ordered bool
+	// Secret asks that the user said of the value that it is a secret (SecretAt). Typed alone
+	// looks at it.
+	Secret bool
 	// Party lets an authenticated third party's identity vouch, and what the session made
 	// because a person allowed it (R13): the user typed the value whole (R3).
 	Party bool

@@ -340,8 +340,12 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 	return Quote{}, reason
 }
 
-// runs says of a stretch of a turn whether it is to be run, nil where that is not asked.
+// runs says of a stretch of a turn whether it is to be run, or said to be a secret, nil where that
+// is not asked.
 func (q *Query) runs(r *reading) func(span) bool {
+	if q.Secret {
+		return r.saysSecret(q.words())
+	}
 	if !q.Ordered {
 		return nil
 	}

@@ -287,7 +287,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 	if l.apart && wordy(l.typ(), l.value) && !t.apart(r, l.words()) && !(l.proper && t.name(r)) {
 		return false
 	}
-	if l.commands && !provenance.Orders(t.own, r.Start, r.End) {
+	if l.commands && !provenance.Orders(t.own, r.Start, r.End) || l.role == policy.SecretRole && !provenance.SecretAt(t.own, r.Start, r.End, l.words()) {
 		return false
 	}
 	small := l.enum || provenance.SmallSpace(l.typ(), l.value)
