@@ -215,12 +215,30 @@ func (r *reader) weigh(a *amount, start, end int) {
 	}
 	next, _ := r.currency(end + 1)
 	goesOn := next != "" || r.word(end+1) != "" && (r.words[end+1].Class == numeral.Digits || r.counts(end+1, true)) // "$80 less 10%"
-	plus, minus := adding[before], subtracting[before] || fewer[behind] && !goesOn || a.Percent && rebates[behind]
+	raised, lowered := r.changed(start, before)
+	plus, minus := adding[before] || raised, lowered || subtracting[before] || fewer[behind] && !goesOn || a.Percent && rebates[behind]
 	for i := end; i < end+3 && i < len(r.words) && r.words[i].Gap == numeral.Space && a.Currency == "" && !a.Percent; i++ {
 		minus = minus || fewer[r.words[i].Fold] // "2 bags fewer"
 	}
 	a.Part = plus || minus || adding[behind] || subtracting[behind] || r.shared(start, a.Currency != "")
 	a.More, a.Less = a.More || plus && !a.Percent, minus
+}
+
+// changed reports whether words before i say that something is raised, or lowered, by the amount
+// there: "increase my rent by $100".
+func (r *reader) changed(i int, before string) (raised, lowered bool) {
+	if !changing[before] {
+		return false, false
+	}
+	for j := i - 2; j >= 0 && i-j <= longestShare && r.words[j+1].Gap != numeral.Line && !strings.Contains(",.;:!?", r.words[j].Fold); j-- {
+		switch w := r.words[j].Fold; {
+		case raising[w]:
+			return true, false
+		case lowering[w]:
+			return false, true
+		}
+	}
+	return false, false
 }
 
 // shared reports whether words before i say of the amount there that a share of it is meant: "10%

@@ -41,6 +41,10 @@ var (
 	subtracting = set("minus negative less weniger abzüglich abzgl")
 	fewer       = set("less fewer weniger")
 	rebates     = set("off discount rabatt nachlass")
+	// changing stands before what something is raised or lowered by.
+	changing = set("by um")
+	raising  = set("raise raises raised raising increase increases increased increasing up bump erhöhe erhöhen erhöht hebe")
+	lowering = set("lower lowers lowered lowering decrease decreases decreased reduce reduces reduced reducing cut down senke senken gesenkt verringere kürze reduziere")
 	// charges are said with a share, and dividing is done to an amount.
 	charges  = set("tip tips fee fees commission vat tax interest trinkgeld gebühr mwst steuer zinsen provision")
 	dividing = set("split divide halve teile halbiere verdopple triple")
