@@ -103,7 +103,7 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	if wish && slices.ContainsFunc(clauses[:own], func(c clause) bool { return !prefaces(wordsOf(c.text)) }) {
 		return false
 	}
-	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !quoted(text, start)
+	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !consultsFirst(after) && !quoted(text, start)
 }
 
 // endsQuotation reports whether a text ends in a mark of a quotation: one that ends a word, with a
@@ -131,9 +131,9 @@ func isHeaded(before string) bool {
 func hinders(clauses []clause, i int, words []string, r request) bool {
 	c := clauses[i]
 	if i == len(clauses)-1 {
-		return c.colon && !announces(wordsOf(clauses[i-1].text)) || denies(c.text) || asks(words, r)
+		return c.colon && !announces(wordsOf(clauses[i-1].text)) || denies(c.text) || asks(words, r) || consents(words)
 	}
-	return denies(c.text) && !describes(words) || hangs(words) || conveys(words) || putsOff(words[r.n:]) ||
+	return denies(c.text) && !describes(words) || hangs(words) || conveys(words) || attributes(words) || putsOff(words[r.n:]) || consents(words) ||
 		asks(words, r) && !(clauses[i+1].colon && announces(words))
 }
 
@@ -206,8 +206,13 @@ func isFile(place string) bool {
 // siteEnds are those of domains that name a site sooner than a file.
 var siteEnds = wordSet("ai app br cc in pro pub")
 
-// unhindered is a text without what says for courtesy alone that it may not be possible.
-func unhindered(text string) string { return courtesy().ReplaceAllString(text, "$1") }
+// unhindered is a text without what says for courtesy alone that it may not be possible, and with
+// "please" for what denies that something is left undone.
+func unhindered(text string) string {
+	return reminding().ReplaceAllString(courtesy().ReplaceAllString(text, "$1"), "please ")
+}
+
+var reminding = text.Pattern(`(?i)\b(?:(?:don['’]t|do not|never) (?:forget|hesitate|fail)|feel free|be sure not to forget) to[ \t]+`)
 
 var courtesy = text.Pattern(`(?i)\bif (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))([,.;:!?]|$)`)
 
@@ -239,7 +244,8 @@ var (
 	denying = wordSet(`not no never nor neither none nobody nothing without cannot dont doesnt wont avoid refuse forbid stop unless whether wrote writes
 		said says told tells asks asked texted replied answered shouted shouts yelled yells screamed screams claims claimed insists demands demanded suggests suggested
 		nicht kein keine keinen nie niemals niemand ohne weder ob schrieb schreibt sagt sagte fragt fragte
-		pas jamais aucun aucune nunca jamás nem não nao niet geen nooit zonder senza`)
+		pas jamais aucun aucune évite évitez nunca jamás tampoco nadie ningún ninguno ninguna nem não nao ninguém nenhum niet geen nooit zonder
+		senza nessuno nessuna neanche nemmeno neppure zegt zei schreef dijo dijeron escribió detto scritto disse disseram escreveu`)
 	// asking are those after which it is asked about, or of a case that may not be.
 	asking = wordSet("if would could who what did wenn würde könnte wer hat si se")
 	// ifDutch are those behind which a Dutch "als" is if; to a German it is as, or than.
@@ -248,10 +254,10 @@ var (
 	wondering = wordSet("how why when where ever wie warum wann wo jemals")
 	// leading are words that may stand before a request, or before what takes one back.
 	leading = wordSet(`please bitte hey hi hello hallo ok okay so and und then dann now jetzt oh ah well actually rather sorry or but aber oder doch ach thanks danke
-		just kindly quickly also again mal kurz gleich schnell noch auch por favor s'il te vous plaît next first finally lastly additionally afterwards furthermore
+		just kindly quickly also again mal kurz gleich schnell noch auch por favor s'il te vous plaît graag next first finally lastly additionally afterwards furthermore
 		simply immediately carefully safely`)
 	// pleading are those that make a request of any order.
-	pleading = wordSet("please bitte kindly")
+	pleading = wordSet("please bitte kindly graag")
 	// questioning are those with which a clause asks, its mark or not.
 	questioning = wordSet(`how what when where why which whose should shall may might must is are was were do does did can could will would has have had
 		wie was wann wo warum welche welcher welches wessen soll sollte sollen kann könnte können darf dürfen muss müssen ist sind war hat haben wird werden würde`)
@@ -268,23 +274,14 @@ var (
 	bringing = wordSet("get getting have having keep keeping make making set setting put putting turn turning switch switching")
 	// announcing are those that say of what follows a colon that it is asked for.
 	announcing = wordSet("please bitte task tasks todo next first second third finally step also then steps do this the following")
-	// delaying begin what has to happen first, unless we are to make it happen.
-	delaying = wordSet("once until unless provided providing assuming supposing whenever sobald solange sofern falls quand lorsque cuando quando wanneer zodra")
-	// ours begin what we do ourselves, or what was spoken of.
-	ours = wordSet("you you've you're that that's this this's it it's these those done")
-	// conditions are those behind a phrase that say when it holds, or what holds instead.
-	conditions = wordSet(`if unless when whenever once until till while after before provided providing assuming except should instead actually
-		wenn falls sobald sofern solange bevor nachdem bis außer stattdessen lieber
-		si quand lorsque sauf cuando hasta salvo excepto se quando finché tranne wanneer zodra tenzij totdat`)
 	// excluding take out of what is asked for.
 	excluding = wordSet(`except excepting excluding excl without minus but besides apart aside other barring less only
 		instead rather unlike leaving ignore ignoring skip skipping statt anstatt
 		außer ausser ohne bis abzüglich ausgenommen nur`)
-	// acting are those whose doing an order comes "before".
-	acting = wordSet("i we he she they my our his her their the a")
 	// takingBack begin what takes back, or denies, what was said before it.
 	takingBack = wordSet(`rather sorry leave keep no nope nah not never don't don’t dont stop wait cancel scratch kidding joking nvm forget nevermind disregard
-		nein nee nö nicht nie niemals stopp halt kein keine keinen`)
+		nein nee nö nicht nie niemals stopp halt kein keine keinen
+		non attends attendez espera espere déjalo déjala não aspetta lascialo lasciala anzi wacht`)
 	// welcoming say of what follows that it is wished for.
 	welcoming = wordSet("grateful great fantastic wonderful lovely nice helpful useful awesome amazing perfect good ideal")
 	// wavering are those by which a wish is one for another time, or for his own hands.
@@ -295,7 +292,9 @@ var (
 	dating = wordSet(`tomorrow tonight later someday night nights evening evenings morning mornings afternoon noon midnight week weeks weekend weekends month months year years
 		spring summer autumn winter christmas easter thanksgiving sometime someday future day days monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays
 		january february april june july august september october november december
-		morgen übermorgen später abends nachts heute montag dienstag mittwoch donnerstag freitag samstag sonntag`)
+		morgen übermorgen später abends nachts heute montag dienstag mittwoch donnerstag freitag samstag sonntag
+		demain lundi mardi mercredi jeudi vendredi samedi dimanche mañana lunes martes miércoles jueves viernes sábado domingo
+		domani lunedì martedì mercoledì giovedì venerdì sabato domenica amanhã feira maandag dinsdag woensdag donderdag vrijdag zaterdag zondag`)
 	// supposing are those by which it is asked what we could do, or would in some other case.
 	supposing = wordSet("hypothetically theoretically theory principle general accident mistake emergency simulation")
 	// complaining are those that say what is in the way of a wish.
@@ -303,7 +302,8 @@ var (
 	// explaining begin an order for words about what was wished for, and conveying one for words to somebody.
 	explaining = wordSet(`find show give tell write remind walk guide read explain suggest compare draft recommend list teach summarize summarise propose describe
 		review translate look`)
-	conveying = wordSet("tell text write mail email message remind ask note inform notify dear schreib schreibe sag sage frag frage erinnere liebe lieber")
+	conveying = wordSet(`tell text write mail email message remind ask note inform notify dear schreib schreibe sag sage frag frage erinnere liebe lieber
+		dis dites écris dile dígale diga zeg schrijf`)
 	// cited are what a heading says of that somebody wrote.
 	cited = wordSet("mail mails email emails message letter comment reply post transcript log chat quote nachricht brief kommentar zitat")
 	// reporting are those with which a sentence ends that somebody else said.
@@ -325,6 +325,7 @@ var (
 		let's|lets|let us|help me|help me to|help to|go ahead|proceed to|make sure to|make sure you|make sure that you|ensure you|ensure that you|be sure to|remember to|try to|
 		might you|might you be able to|would you be kind enough to|be so kind as to|i'd like for you to|i would like for you to|i'd love for you to|
 		i was hoping you could|i was hoping you would|i was wondering if you could|i was wondering if you would|i wonder if you could|
+		you can|you may|you can now|you may now|you can also|you can go ahead and|you may go ahead and|i think you can|
 		may i ask you to|might i ask you to|can i ask you to|could i ask you to|can i get you to|could i get you to|i'd ask you to`)
 	// doings are those behind which stands what is done in its form in -ing.
 	doings = ways(`would you mind|i'd appreciate you|i'd appreciate your|i would appreciate you|i would appreciate your|
@@ -474,6 +475,9 @@ func asks(words []string, r request) bool {
 // "the fuel level is not satisfactory" does: of what is asked for next it denies nothing.
 func describes(words []string) bool {
 	at := slices.IndexFunc(words, negates)
+	if lacks(words, at) {
+		return true
+	}
 	is := func(w string) bool { return w == "is" || w == "are" }
 	if at < 1 || at == len(words)-1 || at == 1 && (words[0] == "it" || words[0] == "that" || words[0] == "this") || at == 2 && words[at] == "not" && (words[0] == "it" || words[0] == "that" || words[0] == "this") || words[at] == "not" && !is(words[at-1]) || words[at] != "not" && words[at] != "isn't" && words[at] != "aren't" {
 		return false
@@ -482,20 +486,28 @@ func describes(words []string) bool {
 	return len(rest) <= 4 && !slices.ContainsFunc(rest, func(w string) bool { return telling[w] || negates(w) })
 }
 
-// putsOff reports whether a clause names what has to happen first.
-func putsOff(words []string) bool {
-	if len(words) > 0 && len(words) <= 3 && dating[words[len(words)-1]] {
-		return true // "next week", "on Sundays"
-	}
-	if len(words) == 0 || !delaying[words[0]] {
+// lacks reports whether a clause that denies, at a word, says no more than that nothing needs a thing, or is
+// not so any more: "not needed any more", "it no longer works", "we don't need it".
+func lacks(words []string, at int) bool {
+	if at < 0 || at+1 >= len(words) || len(words)-at > 5 || words[0] == "you" || words[0] == "du" {
 		return false
 	}
-	return len(words) == 1 || !ours[words[1]] || words[0] != "once" ||
-		slices.ContainsFunc(words[2:], func(w string) bool { return perceiving[w] || dating[w] || w == "dark" || w == "late" })
+	next, rest := words[at+1], words[at+2:]
+	switch {
+	case hasAny(rest, telling) || slices.ContainsFunc(rest, negates):
+		return false
+	case words[at] == "no":
+		return next == "longer" && len(rest) > 0
+	case words[at] == "not" && at == 0:
+		return missed[next]
+	}
+	return strings.HasSuffix(words[at], "n't") && needing[next]
 }
 
-// perceiving are verbs of what we do not bring about.
-var perceiving = wordSet("hear see get receive notice")
+var (
+	missed  = wordSet("needed required planned used supported reproducible reproduced affected relevant valid urgent important worth interesting")
+	needing = wordSet("need use reproduce happen occur exist apply matter work fix")
+)
 
 // prefaces reports whether a clause before a wish says no more than what it comes before
 // or behind, or in which mood: "in the game" and "tomorrow" say of what it is.
@@ -558,11 +570,11 @@ func elsewhere(after string) bool {
 
 // ofElse reports whether the rest of the phrase's own clause, of these words, says so.
 func ofElse(words []string, after string) bool {
-	for _, w := range words {
+	for i, w := range words {
 		if joining[w] {
 			break
 		}
-		if negating[w] {
+		if negating[w] && !(i > 0 && words[i-1] == "as") { // "as not planned"
 			return true
 		}
 	}
@@ -607,8 +619,8 @@ func opens(clause string, phrase []string, after string) (wish, is bool) {
 	a := aheadOf(clause)
 	wish = a.lead.wish && !a.lead.polite
 	switch {
-	case a.tells():
-		return wish, false
+	case a.tells() || len(phrase) == 1 && len(a.first) == 2 && explaining[a.first[0]] && !hasAny(a.first, definite) && a.first[1] != "it":
+		return wish, false // "explain commit and push"
 	case len(phrase) > 0 && isGerund(phrase[0]):
 		return wish, a.asksDoing(phrase, after, wish)
 	}
@@ -645,7 +657,7 @@ func aheadOf(clause string) (a ahead) {
 
 // tells reports whether it is of somebody's doing: "Kim and I need to".
 func (a *ahead) tells() bool {
-	return tells(a.first) || len(a.first) > 1 && !a.lead.asked && (articles[a.first[0]] || remarking[a.first[0]]) || a.inner.wish || tells(a.own)
+	return tells(a.first) || waits(a.first) || hasAny(a.first, modal) || len(a.first) > 1 && !a.lead.asked && (articles[a.first[0]] || remarking[a.first[0]]) || a.inner.wish || tells(a.own)
 }
 
 // asksDoing reports whether it asks for what a phrase in -ing says.
@@ -736,6 +748,9 @@ func ofState(phrase []string) bool {
 // tells reports whether words are of somebody's doing.
 func tells(words []string) bool {
 	for i, w := range words {
+		if pronoun, _, short := strings.Cut(w, "'"); short && telling[pronoun] {
+			return true // "I'll"
+		}
 		if telling[w] && !(w == "to" && i+1 < len(words) && (articles[words[i+1]] || i > 0 && turningTo[words[i-1]])) && !(w == "that" && isThing(words, i)) {
 			return true
 		}
@@ -783,7 +798,7 @@ func wavers(near, after string, polite bool) bool {
 			return true
 		}
 	}
-	next := strings.TrimLeft(strings.TrimLeft(after[end:], ".!… \t\r\n"), "?؟？ \t\r\n")
+	next := behindSentence(after)
 	sentence := next[:endOf(next)]
 	words := wordsOf(sentence)
 	r := requestOf(words)

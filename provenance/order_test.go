@@ -6,31 +6,38 @@ import (
 	"testing"
 )
 
-// TestOrders: which words order a command, by the table.
+// TestOrders: which words order a command, and which phrases are all that is ordered and meant, by
+// the tables.
 func TestOrders(t *testing.T) {
-	b, err := os.ReadFile("testdata/orders.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]int{}
-	for _, line := range strings.Split(string(b), "\n") {
-		if line == "" || line[0] == '#' {
-			continue
+	for _, table := range []struct {
+		name   string
+		orders func(text string, start, end int) bool
+		least  map[string]int
+	}{{"orders.txt", Orders, map[string]int{"order": 25, "words": 60}}, {"meant.txt", Wholly, map[string]int{"order": 70, "words": 200}}} {
+		b, err := os.ReadFile("testdata/" + table.name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		want, text, ok := strings.Cut(line, " | ")
-		text = strings.ReplaceAll(text, `\n`, "\n")
-		before, rest, open := strings.Cut(text, "{{")
-		command, after, closed := strings.Cut(rest, "}}")
-		if !ok || !open || !closed || want != "order" && want != "words" {
-			t.Fatalf("no case: %s", line)
+		for line := range strings.Lines(string(b)) {
+			line = strings.TrimSuffix(line, "\n")
+			if line == "" || line[0] == '#' {
+				continue
+			}
+			want, text, ok := strings.Cut(line, " | ")
+			text = strings.ReplaceAll(text, `\n`, "\n")
+			before, rest, open := strings.Cut(text, "{{")
+			command, after, closed := strings.Cut(rest, "}}")
+			if !ok || !open || !closed || want != "order" && want != "words" {
+				t.Fatalf("no case: %s", line)
+			}
+			table.least[want]--
+			if got := table.orders(before+command+after, len(before), len(before)+len(command)); got != (want == "order") {
+				t.Errorf("%s: %v", line, got)
+			}
 		}
-		seen[want]++
-		if got := Orders(before+command+after, len(before), len(before)+len(command)); got != (want == "order") {
-			t.Errorf("%s: %v", line, got)
+		if table.least["order"] > 0 || table.least["words"] > 0 {
+			t.Errorf("too few cases in %s: %v more", table.name, table.least)
 		}
-	}
-	if seen["order"] < 25 || seen["words"] < 60 {
-		t.Errorf("too few cases: %v", seen)
 	}
 }
 

@@ -78,6 +78,7 @@ func TestTurnedTo(t *testing.T) {
 		"scale to| 5": true, "scale catalog, to| 5": false, "scale catalog. Up to| 5": false, "scale catalog\nto| 5": false, "upscale it to| 5": false, "scaled it to| 5": false, "scale it into| 5": false,
 		"scale it 2 times to| 5": false, "don't scale it to| 5": false, "if it rains, scale it to| 5": false, "should I scale it to| 5": false, "Kim will scale it to| 5": false, "\"scale it to| 5\"": false,
 		"scale a b c d e f g h i to| 5": false, "to| 5": false, "to scale it to| 5": false, "scale it to| 5, or not": false,
+		"scale it to| 5 tomorrow": false, "scale it to| \"5\" on Friday": false, "scale it to| 5 as soon as Kim agrees": false, "scale it to| 5 in shop": true, "scale it to| 5 as soon as possible": true,
 	} {
 		before, after, _ := strings.Cut(text, "|")
 		if _, got := turnedTo(before, before+after, "scale … to", true); got != want {

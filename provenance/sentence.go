@@ -54,44 +54,6 @@ func sentenceOf(before string) int {
 	return 0
 }
 
-// conditional reports whether the rest of the sentence says when it holds what was said
-// before, or what holds instead.
-func conditional(rest string) bool {
-	for n, c := range clausesOf(rest[:endOf(rest)]) {
-		words := wordsOf(c.text)
-		for i, w := range words {
-			if conditions[w] && !(w == "before" && (n == 0 || i > 0) && i+1 < len(words) && (acting[words[i+1]] || doesFirst(words[i+1:]))) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// doesFirst reports whether words behind "before" are of what comes next, as "leaving" is:
-// not for another time, as "boarding time" and "leaving on Friday" are, nor what the
-// sentence is of ("before leaving is the rule").
-func doesFirst(words []string) bool {
-	if !isGerund(words[0]) {
-		return false
-	}
-	for i, w := range words {
-		if i > 0 && (joining[w] || w == "so" || w == "because") {
-			break
-		}
-		if dating[w] || being[w] || w == "every" || w == "each" || i > 0 && valuing[w] || i == 1 && timely[w] {
-			return false
-		}
-	}
-	return true
-}
-
-// valuing are the verbs of what a rule is good for.
-var valuing = wordSet("helps saves makes keeps costs prevents avoids gives takes gets")
-
-// timely are those that make a time of the word before them.
-var timely = wordSet("time times season hours")
-
 // endOf returns where the sentence ends of which a text is the rest.
 func endOf(rest string) int {
 	for i := 0; i < len(rest); {
@@ -102,6 +64,11 @@ func endOf(rest string) int {
 		i += n
 	}
 	return len(rest)
+}
+
+// behindSentence is what follows the sentence of which a text is the rest.
+func behindSentence(rest string) string {
+	return strings.TrimLeft(strings.TrimLeft(rest[endOf(rest):], ".!… \t\r\n"), "?؟？ \t\r\n")
 }
 
 // takenBack reports whether the next clause or the next sentence begins with a denial.
@@ -127,9 +94,11 @@ func retracts(text string) bool {
 
 // sighing are words that may stand before what takes something back, takingBackAs two that do.
 var (
-	sighing      = wordSet("hm hmm um uh er oops ups ähm haha lol ha")
+	sighing      = wordSet("hm hmm um uh er oops ups ähm haha lol ha ou")
 	takingBackAs = map[string]bool{"do not": true, "i meant": true, "i mean": true, "ich meine": true, "on second": true, "undo that": true, "undo it": true, "ignore that": true, "strike that": true,
-		"ask me": true, "check with": true}
+		"ask me": true, "check with": true, "hold on": true, "hold off": true, "hang on": true, "i wouldn't": true, "we shouldn't": true, "you shouldn't": true, "you mustn't": true, "i'd rather": true, "i changed": true, "changed my": true, "maybe not": true, "perhaps not": true,
+		"doch nicht": true, "laisse le": true, "laisse la": true, "laisse tomber": true, "plutôt non": true, "mejor no": true, "melhor não": true, "laat het": true, "laat maar": true,
+		"liever niet": true, "toch niet": true}
 )
 
 // closers are the marks that begin a quotation, and those that end it.

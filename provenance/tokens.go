@@ -259,8 +259,9 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 }
 
 // turnedTo reports whether a text that goes on in another ends in the second part of a word of
-// two, "scale … to", whose first begins an order that is meant, and where: no clause ends between
-// them, nor do more than a few words stand there. Of a number none of these is one.
+// two, "scale … to", whose first begins an order that is meant, with what stands behind the value
+// too, and where: no clause ends between them, nor do more than a few words stand there. Of a number
+// none of these is one.
 func turnedTo(before, text, word string, number bool) (at int, ok bool) {
 	head, tail, is := strings.Cut(word, " … ")
 	end := len(before) - len(tail)
@@ -270,12 +271,10 @@ func turnedTo(before, text, word string, number bool) (at int, ok bool) {
 	clause := lastClause(before[:end])
 	for i := len(clause) - 1; i >= 0; i-- {
 		at = end - len(clause) + i
-		if n := spells(clause[i:], head); n == 0 || !wordAt(text, at) || !isBlank(clause[i+n]) {
-			continue
-		} else if between := strings.Fields(clause[i+n:]); len(between) > mostBetween || number && slices.ContainsFunc(between, startsDigit) || !Means(text, at, at+n) {
-			continue
+		if n := spells(clause[i:], head); n > 0 && wordAt(text, at) && isBlank(clause[i+n]) && standsWithin(clause[i+n:], number) &&
+			Means(text, at, at+n) && Means(text, at, valueEnd(text, len(before))) {
+			return at, true
 		}
-		return at, true
 	}
 	return 0, false
 }
@@ -291,6 +290,22 @@ func lastClause(text string) string {
 		}
 	}
 	return text[from:]
+}
+
+// standsWithin reports whether some words may stand between the parts of such a word.
+func standsWithin(text string, number bool) bool {
+	words := strings.Fields(text)
+	return len(words) <= mostBetween && !(number && slices.ContainsFunc(words, startsDigit))
+}
+
+// valueEnd is where the word ends that stands behind a place in a text, without what ends a clause.
+func valueEnd(text string, at int) int {
+	rest := strings.TrimLeft(text[at:], " \t"+quotes)
+	at = len(text) - len(rest)
+	if i := strings.IndexFunc(rest, blank); i >= 0 {
+		rest = rest[:i]
+	}
+	return at + len(strings.TrimRight(rest, stops+quotes+brackets))
 }
 
 // counts reports whether one of the units stands directly behind i, where a number ends.

@@ -561,7 +561,7 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 }
 
 // turned reports whether a text ends in the second part of a word of two ("scale … to") that
-// stands in the clause of the first, and this is an order.
+// stands in the clause of the first, and this is an order, with the value behind it too.
 func (t *turn) turned(before, word string, number bool) bool {
 	head, tail, is := strings.Cut(word, " … ")
 	if !is {
@@ -580,16 +580,20 @@ func (t *turn) turned(before, word string, number bool) bool {
 			})
 		})
 	}
+	value := len(before) + len(worded.FindString(t.own[len(before):]))
 	for i := range before {
 		if !t.begins(i) {
 			continue
 		}
-		if at := form.FindStringSubmatch(before[i:]); at != nil && !ended(at[1]) && provenance.Means(t.own, i, i+len(head)) {
+		if at := form.FindStringSubmatch(before[i:]); at != nil && !ended(at[1]) && provenance.Means(t.own, i, i+len(head)) && provenance.Means(t.own, i, value) {
 			return true
 		}
 	}
 	return false
 }
+
+// worded is a word with what stands before it, up to a mark or a stop that ends it.
+var worded = regexp.MustCompile("^[ \\t\"'`´“”„‟‘’‚‛«»‹›]*(?:[^\\s\\x00]*[^\\s\\x00\"'`´“”„‟‘’‚‛«»‹›()\\[\\]{}<>,.;:!?])?")
 
 // unit reports whether what is counted stands behind a number, as the contract calls it.
 func (t *turn) unit(l *leaf, end int) bool {

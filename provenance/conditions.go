@@ -1,0 +1,204 @@
+package provenance
+
+import "slices"
+
+// What puts an order off: a time, something that has to happen first, or somebody's word for it.
+
+var (
+	// delaying begin what has to happen first, unless we are to make it happen.
+	delaying = wordSet(`once until unless provided providing assuming supposing whenever sobald solange sofern falls nachdem quand lorsque cuando quando wanneer zodra
+		pending appena purché caso indien mits zolang mocht nadat`)
+	// following begin the same where more stands behind them: by themselves they are "then".
+	following = wordSet("after upon nach après tras después dopo após depois")
+	// whenWays are those of several words.
+	whenWays = ways(`as soon as|as long as|so long as|the moment|the minute|in case|in the event|on condition|on the condition|by the time|subject to|contingent on|
+		dès que|dès qu'il|dès qu'elle|une fois|tant que|au cas où|à condition|à moins|pourvu que|en cuanto|una vez|siempre que|en caso|a menos|a condición|
+		non appena|una volta|a condizione|a meno|in caso|assim que|uma vez|desde que|logo que|op voorwaarde|na de|na het`)
+	// limiting may stand before one.
+	limiting = wordSet("only nur erst seulement uniquement solo sólo solamente só somente apenas alleen pas soltanto")
+	// ours begin what we do ourselves, or what was spoken of.
+	ours = wordSet("you you've you're that that's this this's it it's these those done")
+	// awaited are of what we do not bring about.
+	awaited = wordSet("hear see get receive notice dark late approved accepted confirmed reviewed agreed signed granted authorized authorised allowed")
+	// waiting begin what is waited for, before one of till.
+	waiting = wordSet("wait hold warte warten attends attendez espera espere espérate aspetta aspettate wacht")
+	till    = wordSet("for until till on off auf bis que qu'il l'accord che finché até op tot con her")
+	// consent is what somebody gives before something is done, and scrutiny what he does then.
+	consent = wordSet(`approval approvals consent permission go-ahead sign-off signoff authorization authorisation agreement confirmation blessing okay
+		zustimmung freigabe genehmigung erlaubnis einverständnis einwilligung bestätigung accord l'accord autorisation l'autorisation approbation l'approbation permiso aprobación autorización
+		permesso approvazione consenso autorizzazione permissão aprovação autorização toestemming goedkeuring akkoord`)
+	scrutiny = wordSet("review reviews check inspection prüfung durchsicht revue relecture revisión revisione revisão controle")
+	// under are those by which an order depends on it.
+	under = wordSet("with without following upon pending subject under awaiting mit ohne avec sans con sin senza com sem met zonder bajo previa previo")
+	// consulting begin an order for somebody's word, and beforehand say that it comes first.
+	consulting = wordSet(`ask check confirm consult talk speak verify clear run frag frage sprich prüf prüfe demande demandez vérifie vérifiez pregunta pregúntale pregunte consulta verifica
+		habla chiedi senti pergunte fale verifique vraag overleg controleer`)
+	beforehand = wordSet("first before beforehand zuerst vorher erst davor d'abord avant primero antes prima primeiro eerst vooraf")
+	// against are words behind which another clause begins than the one that orders.
+	against = wordSet("but aber and und then dann mais et pero y ma e mas maar en")
+	// opinions are the verbs with which a clause ends that says whose words the next ones are, beside
+	// those of reporting.
+	opinions = wordSet(`recommends recommended advises advised proposes proposed thinks believes comments commented
+		findet empfiehlt rät vorschlägt meinte demande demandé recommande propose pense pide pidió recomienda propone piensa
+		chiede chiesto consiglia pensa pede pediu recomenda acha vraagt vroeg adviseert vindt denkt`)
+	sources = wordSet("according laut selon según secondo segundo volgens")
+	// conditions are those behind a phrase that say when it holds, or what holds instead.
+	conditions = wordSet(`if unless when whenever once until till while after before provided providing assuming except should instead actually
+		wenn falls sobald sofern solange bevor nachdem bis außer stattdessen lieber
+		si quand lorsque sauf cuando hasta salvo excepto se quando finché tranne wanneer zodra tenzij totdat
+		pending purché indien mits zolang nadat contingent`)
+	// acting are those whose doing an order comes "before".
+	acting = wordSet("i we he she they my our his her their the a")
+	// informing are those behind whose object it is said what is told, and of when: "tell me when it is done".
+	informing = wordSet("tell ping notify inform show remind warn message update")
+)
+
+// putsOff reports whether a clause names what has to happen first, or says when.
+func putsOff(words []string) bool {
+	n := len(words)
+	if n > 0 && n <= 3 && dating[words[n-1]] || n > 1 && beforehand[words[n-1]] && (explaining[words[0]] || words[0] == "let") {
+		return true // "next week", "on Sundays", "show me the diff first"
+	}
+	for len(words) > 1 && limiting[words[0]] {
+		words = words[1:]
+	}
+	begin := delays(words)
+	return begin > 0 && !undertakes(words, begin) || waits(words)
+}
+
+// delays returns how many words say at the begin of a clause that it names what has to happen first.
+func delays(words []string) int {
+	switch n := beginsWith(words, whenWays); {
+	case n > 0:
+		return n
+	case len(words) > 0 && delaying[words[0]], len(words) > 1 && following[words[0]]:
+		return 1
+	}
+	return 0
+}
+
+// undertakes reports whether a clause, behind the n words that delay, is of what we do ourselves:
+// "once you are done", "after fixing it".
+func undertakes(words []string, n int) bool {
+	behind := words[n:]
+	if len(behind) == 0 || words[0] != "once" && words[0] != "after" && (n < 2 || words[1] != "soon") {
+		return false
+	}
+	return (ours[behind[0]] || behind[0] == "possible" || words[0] == "after" && isGerund(behind[0])) && !hasAny(behind[1:], awaited) && !hasAny(behind[1:], dating)
+}
+
+// waits reports whether words say what is to be waited for.
+func waits(words []string) bool {
+	words = unled(words)
+	return len(words) > 1 && waiting[words[0]] && till[words[1]]
+}
+
+// beginsWith returns how many of some words are one of several ways to say something, the longest.
+func beginsWith(words []string, ways [][]string) (n int) {
+	for _, w := range ways {
+		if len(w) > n && len(words) >= len(w) && slices.Equal(words[:len(w)], w) {
+			n = len(w)
+		}
+	}
+	return n
+}
+
+// consents reports whether what some words say depends on somebody's consent: "with Kim's approval",
+// "after review".
+func consents(words []string) bool {
+	for i, w := range words {
+		if !consent[w] && !scrutiny[w] {
+			continue
+		}
+		for j := max(0, i-4); j < i; j++ {
+			if following[words[j]] || consent[w] && (under[words[j]] || j == 0 && words[j] == "on") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// attributes reports whether a clause says whose words the next one is: "Kim recommends",
+// "according to the bot".
+func attributes(words []string) bool {
+	words = unled(words)
+	n := len(words)
+	if n > 2 && (words[n-1] == "me" || words[n-1] == "us" || words[n-1] == "mich" || words[n-1] == "uns") {
+		n--
+	}
+	return n > 1 && n <= 6 && !slices.Contains(words, "i") && (sources[words[0]] || opinions[words[n-1]] || reporting[words[n-1]])
+}
+
+// conditional reports whether the rest of the sentence says when it holds what was said
+// before, or what holds instead.
+func conditional(rest string) bool {
+	for n, c := range clausesOf(rest[:endOf(rest)]) {
+		words := wordsOf(c.text)
+		if consents(words) {
+			return true
+		}
+		for i, w := range words {
+			before := w == "before" && (n == 0 || i > 0) && i+1 < len(words) && (acting[words[i+1]] || doesFirst(words[i+1:]))
+			if conditions[w] && !before && !tellsWhen(words[:i]) || dependsAt(words[i:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dependsAt reports whether words begin with a condition of several, but for "as soon as possible".
+func dependsAt(words []string) bool {
+	n := beginsWith(words, whenWays)
+	if n == 0 || n == len(words) {
+		return false
+	}
+	return words[n] != "possible" && !(words[n] == "you" && n+1 < len(words) && (words[n+1] == "can" || words[n+1] == "could"))
+}
+
+// tellsWhen reports whether words before a condition have somebody told of what it says: "and let me
+// know when it is done".
+func tellsWhen(words []string) bool {
+	n := len(words)
+	return n > 2 && words[n-1] == "know" && words[n-3] == "let" || n > 1 && (words[n-1] == "me" || words[n-1] == "us") && informing[words[n-2]]
+}
+
+// consultsFirst reports whether what follows, up to the end of the next sentence, has somebody asked before:
+// "but ask Kim first".
+func consultsFirst(after string) bool {
+	next := behindSentence(after)
+	for _, c := range slices.Concat(clausesOf(after[:endOf(after)]), clausesOf(next[:endOf(next)])) {
+		words := wordsOf(c.text)
+		for i := range words {
+			if rest := unled(words[i:]); (i == 0 || against[words[i-1]]) && len(rest) > 1 && consulting[rest[0]] && (beforehand[rest[len(rest)-1]] || beforehand[rest[1]]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// doesFirst reports whether words behind "before" are of what comes next, as "leaving" is:
+// not for another time, as "boarding time" and "leaving on Friday" are, nor what the
+// sentence is of ("before leaving is the rule").
+func doesFirst(words []string) bool {
+	if !isGerund(words[0]) {
+		return false
+	}
+	for i, w := range words {
+		if i > 0 && (joining[w] || w == "so" || w == "because") {
+			break
+		}
+		if dating[w] || being[w] || w == "every" || w == "each" || i > 0 && valuing[w] || i == 1 && timely[w] {
+			return false
+		}
+	}
+	return true
+}
+
+// valuing are the verbs of what a rule is good for.
+var valuing = wordSet("helps saves makes keeps costs prevents avoids gives takes gets")
+
+// timely are those that make a time of the word before them.
+var timely = wordSet("time times season hours")
