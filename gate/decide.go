@@ -509,10 +509,9 @@ func (j *judge) acts() {
 	decides, named, local := false, false, false
 	for _, l := range j.leaves {
 		if !l.answer && !l.key && !l.empty {
-			names := l.role == policy.Target || l.role == policy.Selector
+			names := (l.role == policy.Target || l.role == policy.Selector) && j.saysWhat(l)
 			named = named || names
-			// What the session made says nothing by itself of what the user wants done.
-			decides = decides || names && !(l.inside && l.rule_ == "invented") || l.role == policy.Amount && l.rule_ != ruleDue
+			decides = decides || names || l.role == policy.Amount && l.rule_ != ruleDue
 		}
 		local = local || j.isLocal(l)
 		if l.contested && j.contract != nil && j.contract.Contested != policy.ContestedAccepted {

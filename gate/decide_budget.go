@@ -11,6 +11,40 @@ import (
 	"github.com/writ-project/writ/provenance"
 )
 
+// phrases are what the user says one of for a call without a target, a selector or an amount
+// (R21): those of the contract, or of a case of its own that has some.
+func (j *judge) phrases() (phrases []string, own *policy.Case) {
+	c := j.contract
+	if c == nil || c.NoArgs != policy.NoArgsUser || j.strict {
+		return nil, nil
+	}
+	if own = caseOf(c, j.args); own != nil && len(own.Phrases) > 0 {
+		return own.Phrases, own
+	}
+	return c.Phrases, nil
+}
+
+// phrased reports whether the user may say one of these in place of an order that an argument asks
+// for. Where an act is done no phrase says.
+func (j *judge) phrased() bool {
+	phrases, _ := j.phrases()
+	return len(phrases) > 0 && len(j.contract.Where) == 0
+}
+
+// saysWhat reports whether an argument that names something says by itself what the user wants done:
+// not one of the session's own. Where he is to say a phrase, nor does one that the operator does
+// not know, for whatever he typed may stand there; and where there are orders, what is ordered does.
+func (j *judge) saysWhat(l *leaf) bool {
+	phrases, _ := j.phrases()
+	switch {
+	case l.inside && l.rule_ == "invented" || len(phrases) > 0 && l.rule == nil:
+		return false
+	case !j.phrased() || !slices.ContainsFunc(j.rules, func(r policy.ArgRule) bool { return len(r.Orders) > 0 }):
+		return true
+	}
+	return len(l.rule.Orders) > 0 && (l.rule_ == "approval" || j.ordered(l) == "")
+}
+
 // saidSo reports whether a call without a target, a selector or an amount may be
 // made all the same (R21): the contract says so, or the user said one of its phrases
 // in his latest turn.
@@ -22,13 +56,7 @@ func (j *judge) saidSo() bool {
 	case c.NoArgs != policy.NoArgsUser || j.strict || s == nil:
 		return c.NoArgs == policy.NoArgsAllow
 	}
-	phrases := c.Phrases
-	own := caseOf(c, j.args)
-	if own != nil && len(own.Phrases) > 0 {
-		phrases = own.Phrases
-	} else {
-		own = nil
-	}
+	phrases, own := j.phrases()
 	// What an enum or a control chooses is not said by the phrase: the user said it too, by a
 	// phrase of its own or in its word.
 	// A phrase of a case says the case's value, and what the case's own args list: the

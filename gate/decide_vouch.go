@@ -88,12 +88,18 @@ func (j *judge) fault(l *leaf) writ.Reason {
 	if l.shut {
 		return r
 	}
+	phrased := j.phrased()
+	if r != "" && phrased && j.onlyNamed(l) { // the user named it, and may say a phrase
+		j.unordered = true
+		r = j.vouch(l)
+		j.unordered = false
+	}
 	guess := r != ""
 	switch {
 	case guess:
 	case j.destroys(l) && !j.anchored(l):
 		r = writ.ProvenanceAnchor
-	default:
+	case !phrased:
 		r = j.ordered(l)
 	}
 	if r != "" && r != writ.ProvenanceReader && j.onlyNamed(l) {

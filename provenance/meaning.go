@@ -361,19 +361,23 @@ type clause struct {
 }
 
 // clausesOf are the clauses of a sentence; the last one may be empty. What stands within
-// a number or a time ends none.
+// a number, a time or the name of a file ends none.
 func clausesOf(sentence string) (out []clause) {
 	colon := false
+	dotless := inName().ReplaceAllStringFunc(sentence, func(s string) string { return strings.ReplaceAll(s, ".", "_") })
 	for {
-		i := breakOf(sentence, isBreak)
+		i := breakOf(dotless, isBreak)
 		if i < 0 {
 			return append(out, clause{sentence, colon})
 		}
 		out = append(out, clause{sentence[:i], colon})
 		r, n := utf8.DecodeRuneInString(sentence[i:])
-		sentence, colon = sentence[i+n:], r == ':' || r == '：'
+		sentence, dotless, colon = sentence[i+n:], dotless[i+n:], r == ':' || r == '：'
 	}
 }
+
+// inName is a stretch with a dot within, as the name of a file has.
+var inName = text.Pattern(`[\pL\pN_](?:\.[\pL\pN_]+)+`)
 
 // breakOf returns where a text first breaks but within a number or a time, -1 where it
 // does not.
@@ -637,6 +641,9 @@ type ahead struct {
 	marked      bool // the phrase is set in marks
 }
 
+// toValue is what something is set or renamed to, which is nobody's doing: "to 128", "to a.go".
+var toValue = text.Pattern(`(?i)[ \t]+to[ \t]+[^\s]*[0-9./_][^\s]*`)
+
 func aheadOf(clause string) (a ahead) {
 	clause = strings.TrimRight(inBrackets().ReplaceAllString(clause, " "), " \t")
 	if r, n := utf8.DecodeLastRuneInString(clause); isMark(r) && !strings.ContainsRune(brackets, r) {
@@ -644,7 +651,7 @@ func aheadOf(clause string) (a ahead) {
 			clause, a.marked = clause[:i], true
 		}
 	}
-	words := wordsOf(clause)
+	words := wordsOf(toValue().ReplaceAllString(clause, ""))
 	a.lead = requestOf(words)
 	a.rest = words[a.lead.n:]
 	a.own = a.rest

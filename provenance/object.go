@@ -33,6 +33,9 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 	}
 	// What a name says, or a link, is nothing that the user says of it.
 	said := linksIn().ReplaceAllStringFunc(s[:start], blotLink) + fmt.Sprintf("%-*.*s", end-start, end-start, "it") + linksIn().ReplaceAllStringFunc(s[end:], blotLink)
+	if slices.ContainsFunc(orders, func(o string) bool { return exchanging[lower(strings.Fields(o)[0])] }) {
+		nouns = slices.Concat(nouns, remotes)
+	}
 	told := slices.ContainsFunc(orders, isTelling) // of something
 	ends := endsName(s, nouns, start, end, told, slices.ContainsFunc(orders, isPutting))
 	is := false
@@ -311,6 +314,8 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 			return true
 		case placing[bareWord] && !more && !puts:
 			return ofStore(rest, nouns) || isPlace(rest)
+		case bareWord == "to" && !more && !puts: // "push main to origin"
+			return toNoun(rest, nouns)
 		case leaving[bareWord]:
 			return part && bareWord == "from" || ofStore(rest, nouns)
 		case bareWord == "then" || bareWord == "dann":
@@ -392,6 +397,14 @@ func ofStore(words, nouns []string) bool {
 	return false
 }
 
+// toNoun reports whether words say no more than a word for such things, and go on as a sentence does.
+func toNoun(words, nouns []string) bool {
+	for len(words) > 1 && definite[bare(words[0])] {
+		words = words[1:]
+	}
+	return len(words) > 0 && isNoun(bare(words[0]), nouns) && endsPlace(words)
+}
+
 // bare is a word in small letters, without what ends a clause.
 func bare(word string) string {
 	return strings.TrimFunc(lower(word), func(r rune) bool { return !isAlnum(r) && r != '\x01' })
@@ -468,6 +481,9 @@ var (
 	dismissing = wordSet("forget vergiss")
 	// leavingOpen are, beside those, words of an order that does not say of what it is.
 	leavingOpen = wordSet("of it him her somebody someone something person thing eine einen eines von")
+	// exchanging begin the orders of what has a copy elsewhere, at one of remotes.
+	exchanging = wordSet("push pull publish")
+	remotes    = []string{"origin", "upstream", "remote", "github", "gitlab", "server"}
 	// putting begin the orders of what is put somewhere.
 	putting = wordSet("type enter put fill write search look choose select pick set submit")
 	// using are those before how, and for what, favoured those behind "for" that say nothing of a name.

@@ -391,11 +391,24 @@ func (t *turn) spells(l *leaf, words string) bool {
 }
 
 // commanded reports whether a value rests on words of the user that an order of his is of,
-// where its contract has orders, unless the operator or a person let it pass (R9).
+// where its contract has orders, unless the operator or a person let it pass (R9), or he may say a
+// phrase for it (R21).
 func (s *Session) commanded(c *call, l *leaf) bool {
-	if l.rule == nil || len(l.rule.Orders) == 0 || c.strict || c.governed {
+	return l.rule == nil || len(l.rule.Orders) == 0 || c.strict || c.governed || listsPhrases(c) && len(c.contract.Where) == 0 || s.isOrdered(c, l)
+}
+
+// saysWhat reports whether a value says what is to be done (R21): where there are phrases, one of an
+// argument that the contract has, and where that has orders too, one that is ordered.
+func (s *Session) saysWhat(c *call, l *leaf) bool {
+	if !listsPhrases(c) {
 		return true
 	}
+	return l.rule != nil && (len(c.contract.Where) > 0 || !slices.ContainsFunc(c.rules, func(r policy.ArgRule) bool { return len(r.Orders) > 0 }) ||
+		len(l.rule.Orders) > 0 && s.isOrdered(c, l))
+}
+
+// isOrdered is commanded for an argument that has orders.
+func (s *Session) isOrdered(c *call, l *leaf) bool {
 	switch l.Rule {
 	case "const", "grown", grownOutput, keptCall, "approval", "protocol":
 		return true
@@ -645,6 +658,16 @@ func (s *Session) saysPhrase(c *call) bool {
 		}
 		return s.means(p, provenance.Means)
 	})
+}
+
+// listsPhrases reports whether the user is to say one of some phrases: what he typed into an argument
+// that the contract does not have says then nothing of what is to be done.
+func listsPhrases(c *call) bool {
+	if c.contract == nil {
+		return false
+	}
+	k := caseOf(c.contract, c.args)
+	return c.contract.NoArgs == policy.NoArgsUser && !c.strict && (len(c.contract.Phrases) > 0 || k != nil && len(k.Phrases) > 0)
 }
 
 // ordersText reports whether the user orders an act that only writes by a phrase of a case that

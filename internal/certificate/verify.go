@@ -67,8 +67,8 @@ func (s *Session) verify(c *call) error {
 func (s *Session) whole(c *call) error {
 	named, decides := false, false
 	for _, l := range c.leaves {
-		named = named || l.names() && l.plain()
-		decides = decides || l.plain() && (l.names() && !s.madeThere(c, l) || l.role == policy.Amount && l.Rule != ruleDue)
+		named = named || l.names() && l.plain() && s.saysWhat(c, l)
+		decides = decides || l.plain() && (l.names() && !s.madeThere(c, l) && s.saysWhat(c, l) || l.role == policy.Amount && l.Rule != ruleDue)
 		if l.contested && c.contract.Contested != policy.ContestedAccepted && (c.contract.Contested == policy.ContestedRefused || !s.approved(c, l.pointer, writ.PolicyContested)) {
 			return wrong(l, "a stranger's text carries it too")
 		}
