@@ -209,7 +209,7 @@ func (s *Session) passed(d *Decision) {
 	if d.open {
 		s.opened(d)
 	}
-	path, goes := d.policy.Goes(d.Call.Server, toolOf(d.Call))
+	path, goes := d.policy.Goes(d.Call.Server, toolOf(d.Call), d.Effect)
 	if goes || d.Effect.Gated() {
 		s.moves++
 	}

@@ -439,10 +439,14 @@ func (p *Policy) Knows(server string) bool {
 	return false
 }
 
-// Goes reports whether a call of a tool says where other acts are done, and at which of its
-// arguments: none has the empty path.
-func (p *Policy) Goes(server, tool string) (path []string, ok bool) {
+// Goes reports whether a call of a tool, of that effect, says where other acts are done, and at
+// which of its arguments: none has the empty path. Where a tool acts by some of its cases, as one
+// that lists pages and opens them, one that reads goes nowhere.
+func (p *Policy) Goes(server, tool string, effect Effect) (path []string, ok bool) {
 	s, ok := p.goes[server+"/"+tool]
+	if c := p.Contracts[server+"/"+tool]; ok && c != nil && !effect.Gated() && c.Declared().Gated() {
+		return nil, false
+	}
 	return s.At.Tokens, ok
 }
 

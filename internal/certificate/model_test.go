@@ -27,7 +27,7 @@ import (
 
 const worldPolicy = `
 pins: optional
-collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true }, ticket: { closed: true }, slip: {} }
+collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true }, ticket: { closed: true }, slip: {}, page: {} }
 tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
@@ -92,6 +92,11 @@ tools:
   g/close: { effect: write, args: { /desk: { role: selector, from: [const: ["d-one", "d-two", ""]] }, /ticket: { role: target, collection: ticket, agrees: [/desk] } } }
   g/answer: { effect: send, args: { /desk: { role: target, from: [const: ["d-one", "d-two", ""]] }, /slip: { role: selector, collection: slip, agrees: [/desk] }, /text: { role: content, content: open } } }
   g/hand: { effect: send, args: { /desk: { role: target, from: [const: ["d-one"]] }, /ticket: { role: target, collection: ticket, agrees: [/desk] }, /text: { role: content, content: open } } }
+  p/open: { effect: egress, args: { /url: { role: target, type: url, from: [user] } }, outputs: [ { at: /pages/*, label: system, type: integer, collection: page, creates: true } ] }
+  p/back: { effect: write, no_args: allow, args: { /page: { role: content, content: open } } }
+  p/type: { effect: [write, send], where: [p/open#/url, p/back], among: /page, args: { /page: { role: selector, type: integer, collection: page, from: [output] }, /text: { role: content, from: [user], orders: [type] } } }
+  p/push: { effect: send, no_args: user, phrases: [push it.], args: { /branch: { role: target, from: [user, const: ["alpha"]], orders: [push] }, /at: { role: selector, from: [user] } } }
+  p/shut: { effect: write, no_args: user, phrases: [push it.], args: { /branch: { role: control, from: [user] } } }
   c/list: { effect: read, outputs: [ { at: /whom/*, label: external } ] }
   c/call: { effect: write, args: { /whom: { role: target, from: [user] } } }
 grown:
@@ -116,12 +121,12 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
 }
 
 var worldFields = map[string][]string{
 	"a/list": {"users", "mails", "from", "nick", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/rooms": {"rooms"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
-	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "f/names": {"files"}, "g/tickets": {"tickets"}, "s/secret": {"users"},
+	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "f/names": {"files"}, "g/tickets": {"tickets"}, "p/open": {"pages"}, "s/secret": {"users"},
 }
 
 var (
@@ -197,6 +202,8 @@ func (w *world) fresh(field string) string {
 		return w.pick(worldRooms)
 	case "tickets":
 		return w.pick(worldTickets)
+	case "pages":
+		return w.pick([]string{"1", "2"})
 	case "users", "mails", "from", "ids":
 		return w.pick(worldValues)
 	}
@@ -331,7 +338,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "f/new", "in small letters", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "f/new", "in small letters", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -398,10 +405,13 @@ func (w *world) step(rules map[string]int, first bool) {
 	if !first && w.IntN(30) == 0 {
 		w.desks(rules)
 	}
+	if !first && w.IntN(20) == 0 {
+		w.pages(rules)
+	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "b/pay", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
+			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "b/pay", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/copy", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	if tool == "a/rows" && w.IntN(4) == 0 {
@@ -567,6 +577,34 @@ func (w *world) desks(rules map[string]int) {
 	}
 }
 
+// pages types what the user ordered into pages that were opened, and pushes what he orders to be
+// pushed, or named.
+func (w *world) pages(rules map[string]int) {
+	hosts := []string{"one.example", "one.example", "one.example", "two.example"}
+	for range 3 + w.IntN(5) {
+		host := w.pick(hosts)
+		switch w.IntN(6) {
+		case 0:
+			w.say(w.pick([]string{"open https://" + host + "/ and type 'bobby'", "open https://" + host + "/", "type 'bobby'", "don't type 'bobby'", "at " + host + " type 'bobby'", "type 'bobby' in bob@two.example's box"}))
+		case 1:
+			w.call(rules, "p/open", []string{`"url":"https://` + host + `/"`})
+		case 2:
+			if w.IntN(4) == 0 {
+				w.call(rules, "p/back", w.fields(`"page":1`))
+			}
+		case 3, 4:
+			page := []string{`"page":1`, `"page":2`, `"page":1`, `"page":2`, `"page":""`}[w.IntN(5)]
+			w.call(rules, "p/type", []string{page, `"text":"bobby"`})
+		default:
+			w.say(w.pick([]string{"what is on x1 and 13-b?", "push x1, and look at 13-b", "x1 is late, push it", "don't push x1", "push it to 13-b", "Kim will push x1", "push it tomorrow"}))
+			for range 2 {
+				named := []string{`"x1"`, `"x1"`, `"13-b"`, `"alpha"`, `""`}
+				w.asked(rules, w.pick([]string{"p/push", "p/push", "p/shut"}), append([]string{`"branch":` + w.pick(named)}, append(w.fields(`"more":`+w.pick(named)), w.fields(`"at":`+w.pick(named))...)...))
+			}
+		}
+	}
+}
+
 // fields are one that is given, or none.
 func (w *world) fields(one string) []string {
 	if w.IntN(3) == 0 {
@@ -647,6 +685,8 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 			w.allowed++
 			for _, t := range rec.Traces {
 				if rules[t.Rule]++; (tool == "b/pair" || tool == "g/close" || tool == "g/answer" || tool == "n/append" || tool == "n/post" || tool == "b/shift") && t.Rule == "output" {
+					rules[tool]++
+				} else if (tool == "p/push" || tool == "p/type") && t.Rule == "user" {
 					rules[tool]++
 				} else if tool == "n/graft" && t.Rule == "invented" {
 					rules[tool]++

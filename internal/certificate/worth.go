@@ -137,7 +137,7 @@ func (s *Session) send(c *call) {
 		s.act(c, args)
 	}
 	c.acts = s.acts
-	path, goes := c.Policy.Goes(c.server, c.tool)
+	path, goes := c.Policy.Goes(c.server, c.tool, c.effect)
 	if act || goes {
 		s.moves++
 	}
