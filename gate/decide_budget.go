@@ -32,14 +32,17 @@ func (j *judge) phrased() bool {
 }
 
 // saysWhat reports whether an argument that names something says by itself what the user wants done:
-// not one of the session's own. Where he is to say a phrase, nor does one that the operator does
-// not know, for whatever he typed may stand there; and where there are orders, what is ordered does.
+// not one of the session's own. Where he is to say a phrase, or arguments have orders, nor does one
+// that the operator does not know, for whatever he typed may stand there; and where there are
+// orders, what is ordered does and nothing else that he named.
 func (j *judge) saysWhat(l *leaf) bool {
-	phrases, _ := j.phrases()
+	ordering := !j.strict && slices.ContainsFunc(j.rules, policy.ArgRule.OrdersWhat)
 	switch {
-	case l.inside && l.rule_ == "invented" || len(phrases) > 0 && l.rule == nil:
+	case l.inside && l.rule_ == "invented":
 		return false
-	case !j.phrased() || !slices.ContainsFunc(j.rules, func(r policy.ArgRule) bool { return len(r.Orders) > 0 }):
+	case l.rule == nil:
+		return !ordering && (j.contract == nil || j.contract.NoArgs != policy.NoArgsUser || j.strict)
+	case !ordering || len(j.contract.Where) > 0:
 		return true
 	}
 	return len(l.rule.Orders) > 0 && (l.rule_ == "approval" || j.ordered(l) == "")

@@ -146,3 +146,8 @@ func (c *Contract) Declared() (e Effect) {
 	}
 	return e
 }
+
+// OrdersWhat reports whether an argument names what an act is on, and the user has to order it (R9).
+func (a ArgRule) OrdersWhat() bool {
+	return len(a.Orders) > 0 && (a.Role == Target || a.Role == Selector)
+}

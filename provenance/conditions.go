@@ -87,6 +87,14 @@ func undertakes(words []string, n int) bool {
 	return (ours[behind[0]] || behind[0] == "possible" || words[0] == "after" && isGerund(behind[0])) && !hasAny(behind[1:], awaited) && !hasAny(behind[1:], dating)
 }
 
+// finishes reports whether a clause says no more than that we are done with what comes before.
+func finishes(words []string) bool {
+	n := len(words)
+	return words[0] == "when" && n > 1 && n <= 4 && ours[words[1]] && finished[words[n-1]]
+}
+
+var finished = wordSet("done finished fixed")
+
 // waits reports whether words say what is to be waited for.
 func waits(words []string) bool {
 	words = unled(words)
@@ -164,10 +172,13 @@ func tellsWhen(words []string) bool {
 	return n > 2 && words[n-1] == "know" && words[n-3] == "let" || n > 1 && (words[n-1] == "me" || words[n-1] == "us") && informing[words[n-2]]
 }
 
-// consultsFirst reports whether what follows, up to the end of the next sentence, has somebody asked before:
-// "but ask Kim first".
-func consultsFirst(after string) bool {
+// waitsBehind reports whether what follows, up to the end of the next sentence, has somebody asked before,
+// or is a time: "but ask Kim first".
+func waitsBehind(after string) bool {
 	next := behindSentence(after)
+	if words := wordsOf(next[:endOf(next)]); len(words) > 0 && len(words) <= 2 && dating[words[len(words)-1]] {
+		return true // "Later."
+	}
 	for _, c := range slices.Concat(clausesOf(after[:endOf(after)]), clausesOf(next[:endOf(next)])) {
 		words := wordsOf(c.text)
 		for i := range words {

@@ -103,7 +103,7 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	if wish && slices.ContainsFunc(clauses[:own], func(c clause) bool { return !prefaces(wordsOf(c.text)) }) {
 		return false
 	}
-	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !consultsFirst(after) && !quoted(text, start)
+	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !waitsBehind(after) && !quoted(text, start)
 }
 
 // endsQuotation reports whether a text ends in a mark of a quotation: one that ends a word, with a
@@ -290,7 +290,7 @@ var (
 		more less each regularly twice one future yesterday ago last case place`)
 	// dating are those that say for when something is, which is not for now.
 	dating = wordSet(`tomorrow tonight later someday night nights evening evenings morning mornings afternoon noon midnight week weeks weekend weekends month months year years
-		spring summer autumn winter christmas easter thanksgiving sometime someday future day days monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays
+		spring summer autumn winter sprint sprints hour hours minute minutes christmas easter thanksgiving sometime someday future day days monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays
 		january february april june july august september october november december
 		morgen übermorgen später abends nachts heute montag dienstag mittwoch donnerstag freitag samstag sonntag
 		demain lundi mardi mercredi jeudi vendredi samedi dimanche mañana lunes martes miércoles jueves viernes sábado domingo
@@ -472,7 +472,7 @@ func asks(words []string, r request) bool {
 		}
 	}
 	first := unled(words)
-	return !r.polite && !r.wish && len(first) > 0 && questioning[first[0]]
+	return !r.polite && !r.wish && len(first) > 0 && questioning[first[0]] && !finishes(first)
 }
 
 // describes reports whether a clause that denies says no more than what a thing is not, as
@@ -589,14 +589,14 @@ func ofElse(words []string, after string) bool {
 	if n < len(words) && being[words[n]] && !appreciates(after) {
 		return true
 	}
-	for n < len(words) && n < 4 && (steering[words[n]] || counting[words[n]]) {
+	for n < len(words) && n < 5 && (steering[words[n]] || counting[words[n]]) {
 		n++
 	}
 	return n < len(words) && dating[words[n]]
 }
 
 // counting are words before one for a time, beside those that steer.
-var counting = wordSet("at next every each one some the um am a an two three few")
+var counting = wordSet("at next every each one some the um am a an two three few end of within")
 
 // announces reports whether what stands before a colon says that the rest is asked for.
 func announces(words []string) bool {
@@ -642,7 +642,7 @@ type ahead struct {
 }
 
 // toValue is what something is set or renamed to, which is nobody's doing: "to 128", "to a.go".
-var toValue = text.Pattern(`(?i)[ \t]+to[ \t]+[^\s]*[0-9./_][^\s]*`)
+var toValue = text.Pattern(`(?i)[ \t]+to[ \t]+(?:[^\s]*[0-9./_][^\s]*|"[^"]*"|“[^”]*”|'[^']*')`)
 
 func aheadOf(clause string) (a ahead) {
 	clause = strings.TrimRight(inBrackets().ReplaceAllString(clause, " "), " \t")

@@ -128,9 +128,9 @@ var (
 	indefinite = wordSet("a an new another ein eine einen einem einer neue neuen neuer")
 	// goesWith are the words with which a sentence goes on behind all that is ordered, on those
 	// that say of it where, for what and how.
-	goesWith = wordSet(`please now then too also again and und bitte dann auch jetzt maintenant merci stp svp s'il et puis ahora gracias por y
+	goesWith = wordSet(`please now then too also again and today asap immediately anyway thanks und bitte dann auch jetzt maintenant merci stp svp s'il et puis ahora gracias por y
 		adesso ora grazie per e agora obrigado obrigada nu alsjeblieft alstublieft graag bedankt en`)
-	on = wordSet(`for in on from to against with into at that which called named titled so there here as via off based under by because since before
+	on = wordSet(`for in on from to against with into at that which called named titled so there here as via off based under by because since before right
 		für auf aus von zu mit im am namens avec comme pour dans con como para per come nel com em met voor sur sobre su op`)
 )
 

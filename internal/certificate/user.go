@@ -397,14 +397,17 @@ func (s *Session) commanded(c *call, l *leaf) bool {
 	return l.rule == nil || len(l.rule.Orders) == 0 || c.strict || c.governed || listsPhrases(c) && len(c.contract.Where) == 0 || s.isOrdered(c, l)
 }
 
-// saysWhat reports whether a value says what is to be done (R21): where there are phrases, one of an
-// argument that the contract has, and where that has orders too, one that is ordered.
+// saysWhat reports whether a value says what is to be done (R21): where arguments have orders, one that
+// is ordered; and of an argument that the contract does not have none, there and where there are phrases.
 func (s *Session) saysWhat(c *call, l *leaf) bool {
-	if !listsPhrases(c) {
+	if c.strict {
 		return true
 	}
-	return l.rule != nil && (len(c.contract.Where) > 0 || !slices.ContainsFunc(c.rules, func(r policy.ArgRule) bool { return len(r.Orders) > 0 }) ||
-		len(l.rule.Orders) > 0 && s.isOrdered(c, l))
+	ordering := slices.ContainsFunc(c.rules, policy.ArgRule.OrdersWhat)
+	if l.rule == nil {
+		return !ordering && (c.contract == nil || c.contract.NoArgs != policy.NoArgsUser)
+	}
+	return !ordering || len(c.contract.Where) > 0 || len(l.rule.Orders) > 0 && s.isOrdered(c, l)
 }
 
 // isOrdered is commanded for an argument that has orders.
