@@ -493,7 +493,7 @@ func describes(words []string) bool {
 // lacks reports whether a clause that denies, at a word, says no more than that nothing needs a thing, or is
 // not so any more: "not needed any more", "it no longer works", "we don't need it".
 func lacks(words []string, at int) bool {
-	if at < 0 || at+1 >= len(words) || len(words)-at > 5 || words[0] == "you" || words[0] == "du" {
+	if at < 0 || at+1 >= len(words) || len(words)-at > 8 || words[0] == "you" || words[0] == "du" {
 		return false
 	}
 	next, rest := words[at+1], words[at+2:]
@@ -505,7 +505,7 @@ func lacks(words []string, at int) bool {
 	case words[at] == "not" && at == 0:
 		return missed[next]
 	}
-	return strings.HasSuffix(words[at], "n't") && needing[next]
+	return (strings.HasSuffix(words[at], "n't") || strings.HasSuffix(words[at], "nt")) && needing[next]
 }
 
 var (

@@ -68,7 +68,7 @@ func (own *reading) means(words []string, means func(text string, start, end int
 		if !begins[i] {
 			continue
 		}
-		if e := follow(own.text, i, words); e > i && own.end[e] {
+		if e := follow(own.text, i, words); e > i && (own.end[e] || shouted(own.text[e:])) {
 			if means(own.text, i, e) {
 				return i, e
 			}
@@ -76,6 +76,13 @@ func (own *reading) means(words []string, means func(text string, start, end int
 		}
 	}
 	return 0, 0
+}
+
+// shouted reports whether a text begins with several stops that end a word: "push it!!".
+func shouted(rest string) bool {
+	behind := strings.TrimLeft(rest, ".!?…")
+	next, _ := utf8.DecodeRuneInString(behind)
+	return behind != rest && (behind == "" || blank(next))
 }
 
 // Wholly reports whether a phrase is meant and is all that is ordered: it says what to do,

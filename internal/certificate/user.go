@@ -712,12 +712,15 @@ func (s *Session) means(phrase string, means func(text string, start, end int) b
 	return last.means(form, means) || slices.ContainsFunc(s.agreed, func(t turn) bool { return t.evidence > last.evidence && t.means(form, means) })
 }
 
+// shouts are several stops that end a word.
+var shouts = regexp.MustCompile(`^[.!?…]+(?:[\s\x00]|$)`)
+
 func (t *turn) means(form *regexp.Regexp, means func(text string, start, end int) bool) bool {
 	for i, left := 0, mostSaid; left > 0 && i < len(t.own); i++ {
 		if !t.speaksAt(i) {
 			continue
 		}
-		if at := form.FindStringIndex(t.own[i:]); at != nil && t.ends(i+at[1]) {
+		if at := form.FindStringIndex(t.own[i:]); at != nil && (t.ends(i+at[1]) || shouts.MatchString(t.own[i+at[1]:])) {
 			if means(t.own, i, i+at[1]) {
 				return true
 			}
