@@ -88,7 +88,7 @@ tools:
   f/names: { effect: read, outputs: [ { in: text, extract: lines, pattern: '^(.+)$', join: /in, label: system, type: path, collection: file, authoritative: true } ] }
   f/new: { effect: write, args: { /file: { role: target, type: path, collection: file, from: [user, output, derived: fresh], extensions: [.md, ''] } } }
   f/edit: { effect: write, args: { /file: { role: target, type: path, collection: file, from: [output, derived: path_join] } } }
-  g/tickets: { effect: read, outputs: [ { at: /tickets/*/id, label: system, collection: ticket, authoritative: true }, { at: /tickets/*/slip, label: system, collection: slip, authoritative: true }, { at: /tickets/*/desk, label: system }, { at: /tickets/*/said/desk, label: external } ] }
+  g/tickets: { effect: read, outputs: [ { at: /tickets/*/id, label: system, collection: ticket, authoritative: true }, { at: /tickets/*/slip, label: system, collection: slip, authoritative: true }, { at: /tickets/*/desk, label: system, authoritative: true }, { at: /tickets/*/said/desk, label: external } ] }
   g/close: { effect: write, args: { /desk: { role: selector, from: [const: ["d-one", "d-two", ""]] }, /ticket: { role: target, collection: ticket, agrees: [/desk] } } }
   g/answer: { effect: send, args: { /desk: { role: target, from: [const: ["d-one", "d-two", ""]] }, /slip: { role: selector, collection: slip, agrees: [/desk] }, /text: { role: content, content: open } } }
   g/hand: { effect: send, args: { /desk: { role: target, from: [const: ["d-one"]] }, /ticket: { role: target, collection: ticket, agrees: [/desk] }, /text: { role: content, content: open } } }
