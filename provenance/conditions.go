@@ -17,7 +17,7 @@ var (
 	// limiting may stand before one.
 	limiting = wordSet("only nur erst seulement uniquement solo sólo solamente só somente apenas alleen pas soltanto")
 	// ours begin what we do ourselves, or what was spoken of.
-	ours = wordSet("you you've you're that that's this this's it it's these those done")
+	ours = wordSet("you you've you're that that's this this's it it's its these those done")
 	// awaited are of what we do not bring about.
 	awaited = wordSet("hear see get receive notice dark late approved accepted confirmed reviewed agreed signed granted authorized authorised allowed")
 	// waiting begin what is waited for, before one of till.
@@ -148,7 +148,7 @@ func conditional(rest string) bool {
 		}
 		for i, w := range words {
 			before := w == "before" && (n == 0 || i > 0) && i+1 < len(words) && (acting[words[i+1]] || doesFirst(words[i+1:]))
-			if conditions[w] && !before && !tellsWhen(words[:i]) || dependsAt(words[i:]) {
+			if conditions[w] && !before && !tellsWhen(words[:i], words[i:]) || dependsAt(words[i:]) {
 				return true
 			}
 		}
@@ -166,9 +166,12 @@ func dependsAt(words []string) bool {
 }
 
 // tellsWhen reports whether words before a condition have somebody told of what it says: "and let me
-// know when it is done".
-func tellsWhen(words []string) bool {
+// know when it is done", "and tell Kim when it's done".
+func tellsWhen(words, condition []string) bool {
 	n := len(words)
+	if hasAny(words, informing) && finishes(condition) {
+		return true
+	}
 	return n > 2 && words[n-1] == "know" && words[n-3] == "let" || n > 1 && (words[n-1] == "me" || words[n-1] == "us") && informing[words[n-2]]
 }
 

@@ -470,7 +470,7 @@ var (
 	// behind are words with which a sentence goes on behind a name, courteous those that say
 	// nothing of it, reasons those that do so before a clause, placing those before where it is.
 	behind    = wordSet("with because there which who weil da")
-	courteous = wordSet(`please too also now again completely entirely altogether here there then immediately thanks thx right away asap anymore up down bitte auch jetzt sofort`)
+	courteous = wordSet(`please too also now again completely entirely altogether here there then immediately thanks thx right away asap anymore up down bitte auch jetzt sofort neu erneut nochmal`)
 	reasons   = wordSet("as since")
 	placing   = wordSet("in on into onto at im ins")
 	// haveDay are things that are on a day, beforeDay the words before one, months those that are words too.
