@@ -80,7 +80,7 @@ func (j *judge) keptBy() kept {
 	if j.contract == nil || len(j.contract.Kept) == 0 || !j.keepable() {
 		return keptNot
 	}
-	on := j.place()
+	on := j.place(true)
 	for _, k := range []kept{keptPlace, keptWhole, keptTexts} {
 		args, texts := j.callOf(k)
 		if (k != keptPlace || j.keptAnyway(on)) && slices.ContainsFunc(j.contract.Kept, func(line policy.KeptCall) bool {
@@ -183,7 +183,7 @@ func (j *judge) keeps() (out []policy.Grown) {
 	if !j.keepable() {
 		return nil
 	}
-	on, all := j.place(), []kept{keptTexts, keptWhole}
+	on, all := j.place(true), []kept{keptTexts, keptWhole}
 	switch {
 	case j.keptAnyway(on):
 		all = []kept{keptPlace, keptTexts, keptWhole}

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
@@ -17,7 +18,9 @@ import (
 // that went to another page says nothing of this one: then all of them went to that place.
 //
 // A click may lead anywhere. Where it led the browser says, in its result or when it is asked
-// (an output that is a location), if no act was begun since.
+// (an output that is a location), if no other act was under way or begun since. What the user
+// ordered is done where the calls went that he asked for; what a person keeps of a call holds only
+// where the browser says nothing else since: a page or a key may have led on.
 
 // visit is a call that says where other acts are done, by the host it went to, "" for none
 // that it says; or, told, by that where its result says that its server is: then tool is the server.
@@ -40,7 +43,19 @@ func (s *Session) visited(v visit) {
 	s.visits = append(slices.DeleteFunc(s.visits, func(o visit) bool { return o == v }), v)
 }
 
-// toldBy is where a result says that its call left the browser, "" for nowhere or several places.
+// leading reports whether another call to the server of one that is made now is under way, and may
+// lead elsewhere yet.
+func (s *Session) leading(d *Decision) bool {
+	for k := range s.open {
+		_, goes := d.policy.Goes(k.server, k.tool, k.effect)
+		if k.server == d.Call.Server && (goes || k.effect.Gated()) {
+			return true
+		}
+	}
+	return false
+}
+
+// toldBy is where a result says that its call left the browser, nil where it does not say.
 func toldBy(d *Decision, leaves []provenance.Leaf) *visit {
 	v := visit{tool: d.Call.Server, told: true}
 	n := 0
@@ -50,37 +65,44 @@ func toldBy(d *Decision, leaves []provenance.Leaf) *visit {
 			v.host, n = provenance.LinkHost(link), n+1
 		}
 	}
-	if n != 1 || v.host == "" {
+	if n != 1 {
 		return nil
 	}
 	return &v
 }
 
 // at is the host where acts are done that one of some calls says it of: the latest, or what was
-// told since where that did not say. Under among all of them said this one.
-func (s *Session) at(where []policy.Source, among bool) (host string) {
-	went := 0
+// told last since where that did not say. Looked at, it is none where these are two, but for a
+// leading "www.". Under among all of them said this one.
+func (s *Session) at(where []policy.Source, among, looked bool) string {
+	went, told, n := "", "", 0
 	for _, v := range s.visits {
 		if !slices.ContainsFunc(where, func(w policy.Source) bool { return v.told && w.Server == v.tool || w.Server+"/"+w.Tool == v.tool }) {
 			continue
 		}
-		if went++; among && went > 1 && v.host != host {
+		if n++; among && n > 1 && v.host != told {
 			return ""
 		}
-		if !v.told || host == "" {
-			host = v.host
+		if told = v.host; !v.told {
+			went = v.host
 		}
 	}
-	return host
+	switch {
+	case went == "":
+		return told
+	case looked && strings.TrimPrefix(told, "www.") != strings.TrimPrefix(went, "www."):
+		return ""
+	}
+	return went
 }
 
 // place is where the act is done, "" where nobody knows or it makes no difference: a page that the
 // agent may choose as it likes is one that was open before, perhaps.
-func (j *judge) place() string {
+func (j *judge) place(looked bool) string {
 	if len(j.contract.Where) == 0 || j.session() == nil || j.several() && slices.ContainsFunc(j.leaves, func(l *leaf) bool { return j.isPage(l) && l.role == policy.Content }) {
 		return ""
 	}
-	return j.session().at(j.contract.Where, j.several())
+	return j.session().at(j.contract.Where, j.several(), looked)
 }
 
 // several reports whether an argument says which of several places.
@@ -97,7 +119,7 @@ func (j *judge) isPage(l *leaf) bool {
 // user's names; or, where it names none, at the only one that he or a call that says so named in this
 // session.
 func (j *judge) there(turn uint32) bool {
-	s, at := j.session(), j.place()
+	s, at := j.session(), j.place(false)
 	all := s.ledger.Hosts(turn)
 	if len(all) == 0 {
 		all = s.ledger.Hosts(0)

@@ -229,5 +229,5 @@ type Observation struct {
 	unasked    int                     // the values of a result of which no contract says anything
 	approval   *answer                 // nil unless a person's answer
 	place      *visit                  // where the call left the browser, nil where nothing says so
-	moves      int                     // Session.moves when it was begun, with it
+	moves      int                     // Session.moves when it was begun, with it; 0 where something else was under way
 }

@@ -197,6 +197,7 @@ func (s *Session) Decided(d *Decision) {
 // passed folds in a call that is made now: what it sends lowers what comes back, and what it
 // takes is spent.
 func (s *Session) passed(d *Decision) {
+	leading := s.leading(d)
 	s.open[d.key()]++
 	if d.Call.Server != policy.OwnServer { // what the memory gives back has the label it was kept with (R35)
 		d.placed = s.ledger.Sent(d.Call.Server, toolOf(d.Call), d.Effect.Gated(), d.args)
@@ -213,7 +214,10 @@ func (s *Session) passed(d *Decision) {
 	if goes || d.Effect.Gated() {
 		s.moves++
 	}
-	if d.moves = s.moves; goes {
+	if d.moves = s.moves; leading {
+		d.moves = 0 // where the browser is by its result is where it was, perhaps
+	}
+	if goes {
 		s.visit(d.Call.Server+"/"+toolOf(d.Call), d.Effect, d.Call.Arguments, path)
 	}
 	if d.basis.act != "" {

@@ -19,7 +19,7 @@ var choices = map[Keep]string{
 	KeepSource: "from now on, what this source returns",
 	KeepOurs:   "from now on, and strangers cannot write there",
 	KeepClosed: "from now on, and strangers cannot add to it",
-	KeepPlace:  "from now on, every call of this tool on this site",
+	KeepPlace:  "from now on, every call of this tool on this site, whatever its pages say",
 	KeepValue:  "from now on, this exact value alone",
 }
 

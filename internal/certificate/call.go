@@ -34,7 +34,8 @@ type call struct {
 	strict       bool
 	governed     bool
 	answer       uint32   // of a person, which it uses up
-	moves        int      // calls before it that may have led elsewhere, and itself
+	leads        bool     // it may lead elsewhere
+	moves        int      // calls before it that do, and itself; 0 where one of its server is under way
 	on           string   // the host where it is done, "" where that is not known or makes no difference
 	keptThere    bool     // a person allowed every call of its tool there
 	acts         int      // acts that were made before it, and itself

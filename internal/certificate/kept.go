@@ -41,7 +41,7 @@ func (s *Session) keptOn(c *call) {
 	if c.contract == nil || len(c.contract.Where) == 0 {
 		return
 	}
-	c.on = s.whereDone(c)
+	c.on = s.whereDone(c, true)
 	destroys := slices.ContainsFunc(c.leaves, func(l *leaf) bool {
 		said, _ := l.value.Text()
 		if string(l.value.Raw()) == "true" {

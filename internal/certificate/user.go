@@ -433,8 +433,8 @@ func (s *Session) visit(at visit) {
 	s.went = append(slices.DeleteFunc(s.went, func(v visit) bool { return v == at }), at)
 }
 
-// tell takes note of where a result says that its call left the browser, unless an act was begun
-// since.
+// tell takes note of where a result says that its call left the browser, unless an act was under
+// way or begun since.
 func (s *Session) tell(x *extraction) {
 	var places []*place
 	for _, p := range x.places {
@@ -446,29 +446,39 @@ func (s *Session) tell(x *extraction) {
 		return
 	}
 	link, _ := places[0].value.Text()
-	if host := provenance.LinkHost(link); host != "" {
-		s.visit(visit{server: x.server, host: host, told: true})
-	}
+	s.visit(visit{server: x.server, host: provenance.LinkHost(link), told: true})
 }
 
-// whereDone is the host where the acts of a contract with places are done, "" where that is not known.
-func (s *Session) whereDone(c *call) string {
+// whereDone is the host where the acts of a contract with places are done, "" where that is not known:
+// where the latest call went, or what the browser said last where that names none; kept, not where it
+// said another one.
+func (s *Session) whereDone(c *call, kept bool) string {
 	if c.paged() && slices.ContainsFunc(c.leaves, func(l *leaf) bool { return c.isPage(l) && l.role == policy.Content }) {
 		return "" // the agent may choose any page
 	}
-	var hosts []string
+	var calls, all []string
 	for _, v := range s.went {
-		switch n := len(hosts); {
-		case !slices.ContainsFunc(c.contract.Where, func(w policy.Source) bool { return w.Server == v.server && (v.told || w.Tool == v.tool) }):
-		case v.told && n > 0 && hosts[n-1] != "" && hosts[n-1] != v.host && !c.paged():
-		default:
-			hosts = append(hosts, v.host)
+		if !slices.ContainsFunc(c.contract.Where, func(w policy.Source) bool { return w.Server == v.server && (v.told || w.Tool == v.tool) }) {
+			continue
+		}
+		if all = append(all, v.host); !v.told {
+			calls = append(calls, v.host)
 		}
 	}
-	if len(hosts) == 0 || c.paged() && len(slices.Compact(slices.Clone(hosts))) > 1 {
+	if len(all) == 0 || c.paged() && len(slices.Compact(slices.Clone(all))) > 1 {
 		return ""
 	}
-	return hosts[len(hosts)-1]
+	at, said := "", all[len(all)-1]
+	if len(calls) > 0 {
+		at = calls[len(calls)-1]
+	}
+	if at == "" {
+		return said
+	}
+	if other := at != said && "www."+at != said && at != "www."+said; other && kept {
+		return ""
+	}
+	return at
 }
 
 // isPage reports whether a leaf is that argument.
@@ -494,7 +504,7 @@ func (s *Session) meant(c *call, e gate.Ref) bool {
 	if c.contract == nil || len(c.contract.Where) == 0 {
 		return true
 	}
-	named, at := []string(nil), s.whereDone(c)
+	named, at := []string(nil), s.whereDone(c, false)
 	if at == "" {
 		return false
 	}

@@ -132,16 +132,23 @@ func unescaped(s string) string {
 // the governed memory reaches no server.
 func (s *Session) send(c *call) {
 	act, args := c.effect.Gated(), c.arguments()
+	path, goes := c.Policy.Goes(c.server, c.tool, c.effect)
+	c.leads = act || goes
+	if c.leads {
+		s.moves++
+	}
+	c.moves = s.moves
+	for _, other := range s.calls {
+		if other != nil && other.server == c.server && other.leads {
+			c.moves = 0 // it may lead on before this one is answered, or behind it
+		}
+	}
 	s.calls[c.Number] = c
 	if act {
 		s.act(c, args)
 	}
 	c.acts = s.acts
-	path, goes := c.Policy.Goes(c.server, c.tool, c.effect)
-	if act || goes {
-		s.moves++
-	}
-	if c.moves = s.moves; goes {
+	if goes {
 		s.visit(visit{server: c.server, tool: c.tool, host: c.goesTo(path)})
 	}
 	for _, a := range args {
