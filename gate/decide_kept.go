@@ -8,6 +8,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
 )
 
 // # A call that a person allowed from now on
@@ -93,9 +94,12 @@ func (j *judge) keptBy() kept {
 }
 
 // keptAnyway reports whether a line may hold a call whatever it says, where it is done: none that
-// destroys in so many words, nor once a secret was told (R30).
+// destroys in so many words, or says which file or address is to go there, nor once a secret was
+// told (R30).
 func (j *judge) keptAnyway(on string) bool {
-	return on != "" && !j.speaksOfDestroying(true) && !j.session().ledger.Secrets()
+	return on != "" && !j.speaksOfDestroying(true) && !j.session().ledger.Secrets() && !slices.ContainsFunc(j.leaves, func(l *leaf) bool {
+		return l.typ() == provenance.Path || l.typ() == provenance.URL
+	})
 }
 
 // callOf are the arguments as a line has them, in canonical form, and where the free texts

@@ -42,6 +42,9 @@ func (s *Session) keptOn(c *call) {
 		return
 	}
 	c.on = s.whereDone(c, true)
+	elsewhere := slices.ContainsFunc(c.leaves, func(l *leaf) bool {
+		return l.rule != nil && (l.rule.Type == provenance.Path || l.rule.Type == provenance.URL)
+	})
 	destroys := slices.ContainsFunc(c.leaves, func(l *leaf) bool {
 		said, _ := l.value.Text()
 		if string(l.value.Raw()) == "true" {
@@ -49,7 +52,7 @@ func (s *Session) keptOn(c *call) {
 		}
 		return policy.Destroying(said)
 	})
-	c.keptThere = c.on != "" && !destroys && !s.secrets && c.isKeepable() && slices.ContainsFunc(c.contract.Kept, func(line policy.KeptCall) bool { return line.Args == nil && line.On == c.on })
+	c.keptThere = c.on != "" && !elsewhere && !destroys && !s.secrets && c.isKeepable() && slices.ContainsFunc(c.contract.Kept, func(line policy.KeptCall) bool { return line.Args == nil && line.On == c.on })
 }
 
 // keptWith reports whether a line holds the call, with its free texts or without them.
