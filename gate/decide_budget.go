@@ -65,9 +65,9 @@ func (j *judge) saidSo() bool {
 	// A phrase of a case says the case's value, and what the case's own args list: the
 	// operator wrote it for these and for no others, so that whoever has read it can
 	// have nothing else done than what the user's words were listed for.
-	// Where it is done he said before.
+	// Where it is done he said before, if he names no other place now.
 	for _, l := range j.leaves {
-		if place := l.rule != nil && l.rule.Place && !l.key && !l.answer; !place && !l.empty && (l.role == policy.Enum || l.role == policy.Control) && !l.ordered && (own == nil || !j.saidByCase(l)) && !s.ledger.Spoke(l.says()) {
+		if place := l.rule != nil && l.rule.Place && !l.key && !l.answer && !s.ledger.Elsewhere(l.says()); !place && !l.empty && (l.role == policy.Enum || l.role == policy.Control) && !l.ordered && (own == nil || !j.saidByCase(l)) && !s.ledger.Spoke(l.says()) {
 			return false
 		}
 	}

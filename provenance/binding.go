@@ -407,6 +407,23 @@ func (l *Ledger) Spoke(word string) bool {
 	return said
 }
 
+// Elsewhere reports whether the user's latest turn names a path that is not a place or in it.
+func (l *Ledger) Elsewhere(place string) bool {
+	if len(l.turns) == 0 {
+		return false
+	}
+	for _, at := range pathNamed().FindAllStringSubmatch(l.turns[len(l.turns)-1].own.text, -1) {
+		path := strings.TrimRight(at[1], "/"+stops)
+		if !strings.HasPrefix(path+"/", strings.TrimRight(place, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// pathNamed is a path from a root: not "read/write", "origin/main" or a link.
+var pathNamed = text.Pattern("(?:^|[\\x00\\t\\n\\v\\f\\r \\x{85}\\p{Z}\"'()\\[\\]{}<>`´“”„‟‘’‚‛«»‹›=,])((?:~|\\.{1,2})?/[^\\x00\\t\\n\\v\\f\\r \\x{85}\\p{Z}\"'()\\[\\]{}<>`´“”„‟‘’‚‛«»‹›]+)")
+
 // quote returns where the user's latest turn first holds a phrase.
 func (l *Ledger) quote(phrase string, meant func(text string, start, end int) bool) (Quote, bool) {
 	if len(l.turns) == 0 || phrase == "" {

@@ -650,7 +650,7 @@ func (s *Session) saysPhrase(c *call) bool {
 		phrases, listed = k.Phrases, k.Args
 	}
 	told := func(l *leaf) bool {
-		if l.rule != nil && l.rule.Place && !l.key && !l.answer {
+		if n := len(s.turns); n > 0 && l.rule != nil && l.rule.Place && !l.key && !l.answer && !s.turns[n-1].elsewhere(l.says()) {
 			return true
 		}
 		if k == nil || l.key || l.answer {
@@ -681,6 +681,24 @@ func listsPhrases(c *call) bool {
 	}
 	k := caseOf(c.contract, c.args)
 	return c.contract.NoArgs == policy.NoArgsUser && !c.strict && (len(c.contract.Phrases) > 0 || k != nil && len(k.Phrases) > 0)
+}
+
+// elsewhere reports whether a turn names a path from a root that is neither a place nor in it.
+func (t *turn) elsewhere(place string) bool {
+	rooted := func(w string) bool {
+		root, below, _ := strings.Cut(w, "/")
+		return below != "" && slices.Contains([]string{"", "~", ".", ".."}, root)
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(t.own, func(r rune) bool { return blank(r) || mark(r) }), func(w string) bool {
+		for !rooted(w) {
+			i := strings.IndexAny(w, "=,")
+			if i < 0 {
+				return false
+			}
+			w = w[i+1:]
+		}
+		return !strings.HasPrefix(strings.TrimRight(w, "/,.;:!?")+"/", strings.TrimRight(place, "/")+"/")
+	})
 }
 
 // ordersText reports whether the user orders an act that only writes by a phrase of a case that
