@@ -1,6 +1,10 @@
 package provenance
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/writ-project/writ/internal/text"
+)
 
 // What puts an order off: a time, something that has to happen first, or somebody's word for it.
 
@@ -13,7 +17,8 @@ var (
 	// whenWays are those of several words.
 	whenWays = ways(`as soon as|as long as|so long as|the moment|the minute|in case|in the event|on condition|on the condition|by the time|subject to|contingent on|
 		dès que|dès qu'il|dès qu'elle|une fois|tant que|au cas où|à condition|à moins|pourvu que|en cuanto|una vez|siempre que|en caso|a menos|a condición|
-		non appena|una volta|a condizione|a meno|in caso|assim que|uma vez|desde que|logo que|op voorwaarde|na de|na het`)
+		non appena|una volta|a condizione|a meno|in caso|assim que|uma vez|desde que|logo que|op voorwaarde|na de|na het|
+		après que|après avoir|après le|après la|después de|después del|después que|depois de|depois do|depois da|depois que|dopo che|dopo il|dopo la|dopo aver`)
 	// limiting may stand before one.
 	limiting = wordSet("only nur erst seulement uniquement solo sólo solamente só somente apenas alleen pas soltanto")
 	// ours begin what we do ourselves, or what was spoken of.
@@ -148,13 +153,24 @@ func conditional(rest string) bool {
 		}
 		for i, w := range words {
 			before := w == "before" && (n == 0 || i > 0) && i+1 < len(words) && (acting[words[i+1]] || doesFirst(words[i+1:]))
-			if conditions[w] && !before && !tellsWhen(words[:i], words[i:]) || dependsAt(words[i:]) {
+			if conditions[w] && !before && !tellsWhen(words[:i], words[i:]) || dependsAt(words[i:]) || supposes(words[i:]) {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// supposes reports whether words begin with an if or a when that is another word in another language,
+// or before what was just done: a Dutch "als", and "appena", but for "il commit appena fatto".
+func supposes(words []string) bool {
+	if len(words) < 2 {
+		return false
+	}
+	return words[0] == "als" && ifDutch[words[1]] || words[0] == "appena" && !justDone().MatchString(words[1])
+}
+
+var justDone = text.Pattern(`(?:[aiu]t|[rs]s|tt|st|rt)[oaei]$`)
 
 // dependsAt reports whether words begin with a condition of several, but for "as soon as possible".
 func dependsAt(words []string) bool {
