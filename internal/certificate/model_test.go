@@ -97,6 +97,10 @@ tools:
   p/type: { effect: [write, send], where: [p/open#/url, p/back], among: /page, args: { /page: { role: selector, type: integer, collection: page, from: [output] }, /text: { role: content, from: [user], orders: [type] } } }
   p/push: { effect: send, no_args: user, phrases: [push it.], args: { /branch: { role: target, from: [user, const: ["alpha"]], orders: [push] }, /at: { role: selector, from: [user] } } }
   p/shut: { effect: write, no_args: user, phrases: [push it.], args: { /branch: { role: control, from: [user] } } }
+  q/open: { effect: egress, args: { /url: { role: target, type: url, from: [user] } } }
+  q/look: { effect: read, outputs: [ { at: /links/*, label: external, type: url, location: true } ] }
+  q/click: { effect: [write, send], where: [q/open#/url, q/click], args: { /file: { role: target, type: path, from: [user] } } }
+  q/key: { effect: [write, send], where: [q/open#/url, q/click], no_args: allow, args: { /key: { role: control, from: [const: [Tab], approval] }, /text: { role: content, content: open } } }
   c/list: { effect: read, outputs: [ { at: /whom/*, label: external } ] }
   c/call: { effect: write, args: { /whom: { role: target, from: [user] } } }
 grown:
@@ -111,6 +115,10 @@ grown:
   - { tool: b/move, call: { row: row-0001, part: part-2 } }
   - { tool: b/tell, call: { who: bobby } }
   - { tool: b/tell, call: { who: 13 } }
+  - { tool: q/click, on: shop.example }
+  - { tool: q/click, call: { ref: e1 }, on: bank.example }
+  - { tool: q/key, call: { key: Enter }, on: shop.example }
+  - { tool: q/key, on: bank.example }
 `
 
 // worldLine is kept after a person said yes to what it would let pass, and taken back.
@@ -121,16 +129,17 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "q/open": {"url"}, "q/look": {}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
 }
 
 var worldFields = map[string][]string{
 	"a/list": {"users", "mails", "from", "nick", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/rooms": {"rooms"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
-	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "f/names": {"files"}, "g/tickets": {"tickets"}, "p/open": {"pages"}, "s/secret": {"users"},
+	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "f/names": {"files"}, "g/tickets": {"tickets"}, "p/open": {"pages"}, "q/look": {"links"}, "s/secret": {"users"},
 }
 
 var (
 	worldValues = []string{`"bobby"`, `"carol-long"`, `"say bobby now"`, `"x1"`, `"123456"`, `"13"`, `13`, `"alpha"`, `"gamma"`, `1000000`, `1e6`, `true`, `null`, `""`, `[]`, `"Bobby"`, `"carol-long."`, `"bobby…"`, `"@bobby"`, `"@bobby"`}
+	worldPages  = []string{`"https://shop.example/a"`, `"https://shop.example/a"`, `"https://bank.example/"`, `"https://www.bank.example/"`, `"about:blank"`}
 	worldNew    = []string{`"Dora"`, `"erik-long"`}
 	worldRows   = []string{`"row-0001"`, `"row-0002"`, `"Blue lamp"`}
 	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`, `"/srv/a/menu"`}
@@ -204,6 +213,8 @@ func (w *world) fresh(field string) string {
 		return w.pick(worldTickets)
 	case "pages":
 		return w.pick([]string{"1", "2"})
+	case "links":
+		return w.pick(worldPages)
 	case "users", "mails", "from", "ids":
 		return w.pick(worldValues)
 	}
@@ -338,7 +349,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "f/new", "in small letters", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "q/click", "q/key", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "f/new", "in small letters", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -407,6 +418,7 @@ func (w *world) step(rules map[string]int, first bool) {
 	}
 	if !first && w.IntN(20) == 0 {
 		w.pages(rules)
+		w.sites(rules)
 	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
@@ -605,6 +617,23 @@ func (w *world) pages(rules map[string]int) {
 	}
 }
 
+// sites clicks, by what a person allowed on one site, where the browser may be on another.
+func (w *world) sites(rules map[string]int) {
+	w.say("open https://shop.example/ and https://bank.example/, with /srv/bobby")
+	for range 4 + w.IntN(8) {
+		switch w.IntN(6) {
+		case 0:
+			w.call(rules, "q/open", []string{`"url":"https://` + w.pick([]string{"shop.example", "bank.example"}) + `/"`})
+		case 1, 2:
+			w.call(rules, "q/look", nil)
+		case 3:
+			w.call(rules, "q/key", append([]string{`"key":` + w.pick([]string{`"Tab"`, `"Enter"`, `"Delete"`})}, w.fields(`"text":"x1"`)...))
+		default:
+			w.call(rules, "q/click", append([]string{`"ref":` + w.pick([]string{`"e1"`, `"e1"`, `"e2"`, `"delete it"`})}, w.fields(`"file":"/srv/bobby"`)...))
+		}
+	}
+}
+
 // fields are one that is given, or none.
 func (w *world) fields(one string) []string {
 	if w.IntN(3) == 0 {
@@ -684,6 +713,9 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		if d.Allowed() {
 			w.allowed++
 			for _, t := range rec.Traces {
+				if strings.HasPrefix(tool, "q/") && t.Rule == "grown:call" {
+					rules[tool]++
+				}
 				if rules[t.Rule]++; (tool == "b/pair" || tool == "g/close" || tool == "g/answer" || tool == "n/append" || tool == "n/post" || tool == "b/shift") && t.Rule == "output" {
 					rules[tool]++
 				} else if (tool == "p/push" || tool == "p/type") && t.Rule == "user" {
@@ -815,6 +847,7 @@ func (s *Session) somehow(in Call, sent strictjson.Value) (found, tried bool) {
 	if err != nil {
 		return false, true
 	}
+	s.keptOn(c)
 	// Of each value a trace that holds by itself; mostly these hold together.
 	holds := func(i int, l *leaf, t gate.Trace) bool {
 		rec.Traces[i] = t
