@@ -22,6 +22,8 @@ func TestReadAnswer(t *testing.T) {
 	other := line
 	other.From = "mail/list#/names/*"
 	two := []approval.Offer{{Keep: approval.KeepOurs, Lines: []policy.Grown{line, other}}, ours[1]}
+	click := json.RawMessage(`{"target":"e2"}`)
+	site := []approval.Offer{{Keep: approval.KeepPlace, Lines: []policy.Grown{{Tool: "web/click", On: "shop.example"}}}, {Keep: approval.KeepValue, Lines: []policy.Grown{{Tool: "web/click", Call: click, On: "shop.example"}}}}
 	for _, c := range []struct {
 		arguments, typed string
 		offers           []approval.Offer
@@ -53,6 +55,9 @@ func TestReadAnswer(t *testing.T) {
 		{`{"to":"x"}`, "f\nx\nx\nx\n\nn\n", ours, false, "", false, `"const":"x"`},
 		{`{"to":"x"}`, "f\n1\n2\ny\n", two, true, approval.KeepValue, false, "What you said of who can write mail/list#/ids/* is not kept by itself"},
 		{`{"to":"x"}`, "f\n2\ny\n", two, true, approval.KeepValue, false, "exact value alone"},
+		{`{"target":"e2"}`, "f\ny\n", site, true, approval.KeepPlace, false, "web/click may be called in any way on shop.example"},
+		{`{"target":"e2"}`, "f\n\ny\n", site, true, approval.KeepValue, false, `web/click may be called with {"target":"e2"} on shop.example`}, // not every call: this one
+		{`{"target":"e2"}`, "f\n\n\nn\n", site, false, "", false, "whatever its pages say"},
 		{long, "f\nb\nf\ny\n", source, true, approval.KeepSource, false, "look at them first"},
 	} {
 		var out strings.Builder
