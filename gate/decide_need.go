@@ -188,10 +188,14 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 // ordering is what the user has to say that orders something of a leaf.
 func (l *leaf) ordering() string { return someOf(l.rule.Orders) + ", and right behind it what" }
 
-// someOf are the first of some words of the operator's, which are of letters and digits.
+// someOf are the first of some words of the operator's.
 func someOf(words []string) string {
 	const most = 3
-	return "`" + strings.Join(words[:min(most, len(words))], "` or `") + "`"
+	var plain []string
+	for _, w := range words[:min(most, len(words))] {
+		plain = append(plain, shown(provenance.PlainPhrase(w)))
+	}
+	return "`" + strings.Join(plain, "` or `") + "`"
 }
 
 // byTag says that the user may name a record of an open collection behind a #, where what users
@@ -440,7 +444,7 @@ func shown(s string) string {
 func (j *judge) orders(l *leaf) string {
 	for _, src := range l.rule.From {
 		if src.Op == policy.FreshName {
-			return src.Phrases[0]
+			return provenance.PlainPhrase(src.Phrases[0])
 		}
 	}
 	return ""
@@ -476,7 +480,7 @@ func (j *judge) constants(l *leaf) string {
 		for _, c := range src.Const {
 			switch {
 			case ordered && provenance.Equal(l.typ(), l.value, strictjson.Of(c)):
-				return "; this one where the user orders it: he says `" + shown(src.Phrases[0]) + "`"
+				return "; this one where the user orders it: he says `" + shown(provenance.PlainPhrase(src.Phrases[0])) + "`"
 			case !ordered && !src.Grown && len(c) <= longest:
 				v := string(c)
 				if text, is := strictjson.Of(c).Text(); is {

@@ -179,9 +179,42 @@ func (r *reader) decimal(v strictyaml.Anything) string {
 // phrases compiles `phrases:` (R21).
 func (r *reader) phrases(f strictyaml.Words) (out []string) {
 	for _, t := range f.Items {
-		r.FaultIf(t.Node.Kind == strictyaml.Text && (utf8.RuneCountInString(t.S) < 4 || len(t.S) > 200 || strings.TrimSpace(t.S) != t.S), t.Node, "a phrase is what a user says, between 4 characters and 200", "phrases: [unlock the door]")
+		text := t.Node.Kind == strictyaml.Text
+		r.FaultIf(text && (utf8.RuneCountInString(t.S) < 4 || len(t.S) > 200 || strings.TrimSpace(t.S) != t.S), t.Node, "a phrase is what a user says, between 4 characters and 200", "phrases: [unlock the door]")
+		if why := provenance.PhraseFault(t.S); text && why != "" {
+			r.Fault(t.Node, "no phrase can be read from it: "+why, "phrases: [(close|shut) it, <delete> it]")
+		}
 		out = append(out, t.S)
 	}
+	return out
+}
+
+// plain compiles phrases that are one wording each: what a user calls a thing, he calls it so.
+func (r *reader) plain(f strictyaml.Words) []string {
+	for _, t := range f.Items {
+		r.FaultIf(strings.ContainsAny(t.S, "()<>|?"), t.Node, "what a thing is called is plain words", "")
+	}
+	return r.phrases(f)
+}
+
+// maxOrders bounds the orders of one argument.
+const maxOrders = 32
+
+// orders compiles `orders:` (R9).
+func (r *reader) orders(f strictyaml.Words) (out []string) {
+	const example = "orders: [<delete>, take down]"
+	for _, t := range f.Items {
+		if t.Node.Kind != strictyaml.Text {
+			continue // a fault already
+		}
+		r.FaultIf(len(t.S) < 2 || len(t.S) > 200, t.Node, "an order is what a user says, between 2 characters and 200", example)
+		if why := provenance.PhraseFault(t.S); why != "" {
+			r.Fault(t.Node, "no order can be read from it: "+why, example)
+		}
+		r.FaultIf(slices.Contains(out, t.S), t.Node, strictyaml.Word(t.S)+" stands twice", "remove one")
+		out = append(out, t.S)
+	}
+	r.FaultIf(emptyList(f.Place) || len(out) > maxOrders, f.Node, "between 1 and 32 orders", example)
 	return out
 }
 

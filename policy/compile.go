@@ -224,7 +224,7 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 		a.From, a.FromDefault = DefaultSources(a.Role), true
 	}
 	r.FaultIf(emptyList(f.From.Place), f.From.Node, "an empty list of sources accepts nothing", "leave from out for the role's default")
-	a.Words, a.Units, a.Orders = r.words(f.Words, true, "words: [file, document]"), r.words(f.Units, false, "units: [shares]"), r.words(f.Orders, false, "orders: [delete, remove]")
+	a.Words, a.Units, a.Orders = r.words(f.Words, true, "words: [file, document]"), r.words(f.Units, false, "units: [shares]"), r.orders(f.Orders)
 	a.OwnerUser = f.Owner.user
 	r.extensions(f, &a)
 	r.begins(f, &a)
@@ -342,7 +342,7 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 			r.FaultIf(a.Type == provenance.Untyped || !chooses && a.Role != Amount && a.Role != TimeRole, f.kind, "said_by is for a target, a selector, an amount or a time that has a type: one value of that type is what was asked (R12)", "type: decimal")
 		}
 	case FromNamed:
-		s.Phrases = r.phrases(f.said)
+		s.Phrases = r.plain(f.said)
 		f.valid = f.valid && len(s.Phrases) > 0
 		r.FaultIf(f.valid && !s.HasAt, f.ref.Node, "of_named names the field such values stand in", "of_named: server/tool#/people/*/email")
 		r.FaultIf(!chooses, f.kind, "of_named is for a target or a selector: one of those whom a record lists (R12)", "role: target")

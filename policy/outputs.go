@@ -139,7 +139,7 @@ func (r *reader) ranks(o *provenance.OutputRule, f *outputFile) {
 		by := r.pattern(k.By)
 		r.FaultIf(!single(by), k.By.Node, "by is one exact pointer, relative to the record", "/size")
 		for _, w := range []strictyaml.Words{k.Most, k.Least} {
-			if phrases := r.phrases(w); len(phrases) > 0 {
+			if phrases := r.plain(w); len(phrases) > 0 {
 				o.Ranks = append(o.Ranks, provenance.Rank{By: by.Tokens, Phrases: phrases, Least: w.Node == k.Least.Node})
 			}
 		}

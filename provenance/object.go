@@ -33,11 +33,11 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 	}
 	// What a name says, or a link, is nothing that the user says of it.
 	said := linksIn().ReplaceAllStringFunc(s[:start], blotLink) + fmt.Sprintf("%-*.*s", end-start, end-start, "it") + linksIn().ReplaceAllStringFunc(s[end:], blotLink)
-	if slices.ContainsFunc(orders, func(o string) bool { return exchanging[lower(strings.Fields(o)[0])] }) {
+	if slices.ContainsFunc(orders, func(o string) bool { return parsed(o).exchanges }) {
 		nouns = slices.Concat(nouns, remotes)
 	}
-	told := slices.ContainsFunc(orders, isTelling) // of something
-	ends := endsName(s, nouns, start, end, told, slices.ContainsFunc(orders, isPutting))
+	told := slices.ContainsFunc(orders, func(o string) bool { return parsed(o).tells }) // of something
+	ends := endsName(s, nouns, start, end, told, slices.ContainsFunc(orders, func(o string) bool { return parsed(o).puts }))
 	is := false
 	eachOrder(said, max(0, start-longestOrder), start, orders, func(order string, i, e int) bool {
 		stands := ends && leadsTo(s[e:], start-e, nouns)
@@ -124,18 +124,22 @@ func AnswerOf(s string, nouns []string, start, end int) bool {
 	return len(s) <= longestAnswer && leadsTo(s, start, nouns) && endsName(s, nouns, start, end, false, false) && leadsTo(all, len(all), nouns)
 }
 
-// eachOrder calls found for the orders that stand in a part of a text, the last first, until
-// it returns false.
+// eachOrder calls found for the orders that stand in a part of a text, the last first, with the
+// words of each, until it returns false.
 func eachOrder(s string, from, to int, orders []string, found func(order string, start, end int) bool) {
 	for i, left := to-1, mostSaid; i >= from && left > 0; i-- {
 		if !wordAt(s, i) {
 			continue
 		}
 		for _, order := range orders {
-			if e := follow(s, i, essential(order)); e > i && e <= to && endsAt(s, e) {
-				if left--; !found(order, i, e) {
-					return
+			if parsed(order).words.follow(s, i, func(words []string, e int) bool {
+				if e > to || !endsAt(s, e) {
+					return false
 				}
+				left--
+				return !found(strings.Join(words, " "), i, e)
+			}) {
+				return
 			}
 		}
 	}

@@ -40,10 +40,10 @@ func (l *Ledger) Chosen(phrase string) bool {
 
 // order returns where he does.
 func (l *Ledger) order(phrase string, means func(text string, start, end int) bool) (Quote, bool) {
-	words := essential(phrase)
-	if len(l.turns) == 0 || len(words) == 0 {
+	if len(l.turns) == 0 {
 		return Quote{}, false
 	}
+	words := parsed(phrase).words
 	last := &l.turns[len(l.turns)-1]
 	for i := -1; i < len(l.agreed); i++ {
 		t := last
@@ -60,19 +60,19 @@ func (l *Ledger) order(phrase string, means func(text string, start, end int) bo
 	return Quote{}, false
 }
 
-// means returns where a turn says the words of a phrase and means them, twice the same for
-// nowhere.
-func (own *reading) means(words []string, means func(text string, start, end int) bool) (start, end int) {
+// means returns where a turn says a phrase and means it, twice the same for nowhere.
+func (own *reading) means(phrase wording, means func(text string, start, end int) bool) (start, end int) {
 	begins := own.begins()
 	for i, left := 0, mostSaid; left > 0 && i < len(own.text); i++ {
-		if !begins[i] {
-			continue
-		}
-		if e := follow(own.text, i, words); e > i && (own.end[e] || shouted(own.text[e:])) {
-			if means(own.text, i, e) {
-				return i, e
+		if begins[i] && phrase.follow(own.text, i, func(_ []string, e int) bool {
+			if !own.end[e] && !shouted(own.text[e:]) {
+				return false
 			}
 			left--
+			end = e
+			return means(own.text, i, e)
+		}) {
+			return i, end
 		}
 	}
 	return 0, 0
@@ -141,51 +141,6 @@ var (
 		für auf aus von zu mit im am namens avec comme pour dans con como para per come nel com em met voor sur sobre su op`)
 )
 
-// essential are the words of a phrase without the articles before others of them.
-func essential(phrase string) []string {
-	words := strings.Fields(phrase)
-	for i := len(words) - 2; i >= 0; i-- {
-		if definite[lower(words[i])] {
-			words = slices.Delete(words, i, i+1)
-		}
-	}
-	return words
-}
-
-// follow returns where the last of some words ends that a text says from i on, and 0
-// where it does not say them. What stands between two may be set in marks.
-func follow(text string, i int, words []string) int {
-	at := i
-	var f filling
-	for n := 0; ; {
-		end, says := saysWord(text, at, words[n], n == 0)
-		behind := end
-		if n > 0 {
-			behind += markAt(text[end:])
-		}
-		switch {
-		case says && n == len(words)-1:
-			return end
-		case says && behind < len(text) && isBlank(text[behind]):
-			n, end, f = n+1, behind, filling{}
-		case n == 0:
-			return 0
-		default:
-			if end = at + f.next(text[at:]); end == at {
-				return 0
-			}
-		}
-		at = len(text) - len(strings.TrimLeft(text[end:], " \t"))
-	}
-}
-
-// filling is what was read between two words of a phrase.
-type filling struct {
-	all    bool // "all" stands last
-	placed bool // and where it is to be done first
-	words  int
-}
-
 // next is the size of what a text begins with that leaves a phrase as it is and goes on, 0 of
 // anything else.
 func (f *filling) next(text string) int {
@@ -214,25 +169,6 @@ var placedWithin = text.Pattern(`^(?:in|at|of)[ \t]+(?:/[\pL\pN$~._#@%&=+-]+)*/[
 
 // fills reports whether a word within a phrase leaves it as it is; all says that "all" stands before.
 func fills(w string, all bool) bool { return definite[w] || idle[w] || w == "all" || all && w == "of" }
-
-// saysWord returns where a word of a phrase ends that a text says from a place on: the first one in
-// its form in -ing too, another one behind a mark.
-func saysWord(text string, at int, word string, first bool) (end int, ok bool) {
-	n := spells(text[at:], word)
-	if first {
-		long := 0
-		for _, w := range gerunds(word) {
-			long = max(long, spells(text[at:], w))
-		}
-		if long > 0 {
-			n = long
-		}
-	} else if n == 0 {
-		at += markAt(text[at:])
-		n = spells(text[at:], word)
-	}
-	return at + n, n > 0
-}
 
 // markAt is the size of the mark of a quotation that a text begins with, 0 where there is none.
 func markAt(text string) int {
