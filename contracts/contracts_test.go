@@ -138,3 +138,28 @@ func believes(t *testing.T, c *contracts.Contract, k *policy.Contract) {
 }
 
 var toolLine = regexp.MustCompile(`^  [^ #]`)
+
+// TestLexiconUsed: a meaning that no contract says is none of the lexicon's.
+func TestLexiconUsed(t *testing.T) {
+	lexicon, err := os.ReadFile("../provenance/lexicon.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := string(lexicon)
+	files, err := filepath.Glob("*/contract.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said += string(data)
+	}
+	for _, at := range regexp.MustCompile(`(?m)^([a-z][a-z ]*) = `).FindAllStringSubmatch(string(lexicon), -1) {
+		if !strings.Contains(said, "<"+at[1]+">") {
+			t.Errorf("<%s> is said nowhere", at[1])
+		}
+	}
+}

@@ -192,10 +192,12 @@ func (l *leaf) ordering() string { return someOf(l.rule.Orders) + ", and right b
 func someOf(words []string) string {
 	const most = 3
 	var plain []string
-	for _, w := range words[:min(most, len(words))] {
-		plain = append(plain, shown(provenance.PlainPhrase(w)))
+	for _, w := range words {
+		for _, p := range provenance.PlainPhrases(w, most) {
+			plain = append(plain, shown(p))
+		}
 	}
-	return "`" + strings.Join(plain, "` or `") + "`"
+	return "`" + strings.Join(plain[:min(most, len(plain))], "` or `") + "`"
 }
 
 // byTag says that the user may name a record of an open collection behind a #, where what users

@@ -293,8 +293,11 @@ func DefaultSources(role Role) []Source {
 	return []Source{{Kind: FromUser}, {Kind: FromOutput}}
 }
 
-// maxWords bounds the words of one argument.
-const maxWords = 24
+// maxWords bounds the words of one argument as they are written, maxExpanded what they stand for.
+const (
+	maxWords    = 24
+	maxExpanded = 1024
+)
 
 // wordForm is one word as it stands in a sentence, or a few with a blank between, or two such with
 // others between them, of any
@@ -305,19 +308,30 @@ var wordForm = text.Pattern(`^\pL[\pL\pN_-]*(?: [\pL\pN_-]+)*(?: … [\pL\pN_-]+
 func (r *reader) words(f strictyaml.Words, numbered bool, example string) []string {
 	var out []string
 	for _, w := range f.Items {
-		switch {
-		case w.Node.Kind != strictyaml.Text: // a fault already
-		case w.S == provenance.Numbered && numbered:
-			out = append(out, w.S)
-		case utf8.RuneCountInString(w.S) > 32 || !wordForm().MatchString(w.S):
-			r.Fault(w.Node, "words are letters, digits, - and _, with one blank between, and begin with a letter", example)
-		case slices.Contains(out, w.S):
-			r.Fault(w.Node, strictyaml.Word(w.S)+" stands twice", "remove one")
-		default:
-			out = append(out, w.S)
+		all := []string{w.S}
+		if strings.ContainsAny(w.S, "()<>|?") {
+			if why := provenance.PhraseFault(w.S); why != "" {
+				r.Fault(w.Node, "no words can be read from it: "+why, example)
+				continue
+			}
+			all = provenance.Phrases(w.S, maxExpanded+1)
+		}
+		r.FaultIf(len(all) > maxExpanded, w.Node, "it stands for more than 1024 words", "")
+		for _, s := range all {
+			switch {
+			case w.Node.Kind != strictyaml.Text: // a fault already
+			case s == provenance.Numbered && numbered:
+				out = append(out, s)
+			case utf8.RuneCountInString(s) > 64 || len(all) == 1 && utf8.RuneCountInString(s) > 32 || !wordForm().MatchString(s):
+				r.Fault(w.Node, "words are letters, digits, - and _, with one blank between, and begin with a letter", example)
+			case slices.Contains(out, s):
+				r.FaultIf(len(all) == 1, w.Node, strictyaml.Word(s)+" stands twice", "remove one")
+			default:
+				out = append(out, s)
+			}
 		}
 	}
-	r.FaultIf(emptyList(f.Place) || len(out) > maxWords, f.Node, "between 1 and 24 words", example)
+	r.FaultIf(emptyList(f.Place) || len(f.Items) > maxWords || len(out) > maxExpanded, f.Node, "between 1 and 24 words", example)
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -94,7 +95,7 @@ func endsTurn(rest string, nouns []string) bool {
 }
 
 // isPutting reports whether an order is of what is put somewhere.
-func isPutting(order string) bool { return putting[lower(strings.Fields(order)[0])] }
+func isPutting(order string) bool { return putting()[lower(strings.Fields(order)[0])] }
 
 // isTelling reports whether behind an order a sentence follows.
 func isTelling(order string) bool { return strings.HasSuffix(order, " that") }
@@ -489,7 +490,15 @@ var (
 	exchanging = wordSet("push pull publish")
 	remotes    = []string{"origin", "upstream", "remote", "github", "gitlab", "server"}
 	// putting begin the orders of what is put somewhere.
-	putting = wordSet("type enter put fill write search look choose select pick set submit")
+	putting = sync.OnceValue(func() map[string]bool {
+		all := wordSet("set")
+		for _, meaning := range []string{"type", "choose", "search"} {
+			for _, w := range (Wording{meanings()[meaning]}).ends(true) {
+				all[w] = true
+			}
+		}
+		return all
+	})
 	// using are those before how, and for what, favoured those behind "for" that say nothing of a name.
 	using    = wordSet("as for to by via als für")
 	favoured = wordSet("me us good ever mich uns immer")

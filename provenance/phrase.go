@@ -61,7 +61,7 @@ func (l *Ledger) order(phrase string, means func(text string, start, end int) bo
 }
 
 // means returns where a turn says a phrase and means it, twice the same for nowhere.
-func (own *reading) means(phrase wording, means func(text string, start, end int) bool) (start, end int) {
+func (own *reading) means(phrase Wording, means func(text string, start, end int) bool) (start, end int) {
 	begins := own.begins()
 	for i, left := 0, mostSaid; left > 0 && i < len(own.text); i++ {
 		if begins[i] && phrase.follow(own.text, i, func(_ []string, e int) bool {
@@ -132,7 +132,8 @@ func Anew(text string, start, end int) bool {
 }
 
 var (
-	indefinite = wordSet("a an new another ein eine einen einem einer neue neuen neuer")
+	indefinite = wordSet(`a an new another separate ein eine einen einem einer neue neuen neuer
+		une un una uno um uma een nouveau nouvelle nuevo nueva nuovo nuova novo nova nieuw nieuwe`)
 	// goesWith are the words with which a sentence goes on behind all that is ordered, on those
 	// that say of it where, for what and how.
 	goesWith = wordSet(`please now then too also again and today asap immediately anyway thanks und bitte dann auch jetzt maintenant merci stp svp s'il et puis ahora gracias por y

@@ -17,15 +17,25 @@ import (
 // has: so two contracts mean the same by it, and a word that one user missed is added in one
 // place, for all of them.
 
-// wording is such a phrase: one term behind the other.
-type wording []term
+// Wording is such a phrase: one term behind the other.
+type Wording []Term
 
-// term is a word, or one of several wordings.
-type term struct {
-	word     string
-	gerunds  []string // of a word with which a phrase begins
-	one      []wording
-	optional bool
+// Term is a word, or one of several wordings.
+type Term struct {
+	Word     string
+	One      []Wording
+	Optional bool // it may be left out
+
+	gerunds []string // of a word with which a phrase begins
+}
+
+// WordingOf is what a phrase is read as, without the full stop that it may end in. It is empty for one that has a PhraseFault.
+func WordingOf(phrase string) Wording {
+	p := parsed(strings.TrimSuffix(phrase, "."))
+	if p.fault != "" {
+		return nil
+	}
+	return p.words
 }
 
 // lexicon is what <names> stand for.
@@ -33,12 +43,12 @@ type term struct {
 //go:embed lexicon.txt
 var lexicon string
 
-var meanings = sync.OnceValue(func() map[string]term {
-	all := map[string]term{}
+var meanings = sync.OnceValue(func() map[string]Term {
+	all := map[string]Term{}
 	for entry := range strings.SplitSeq(strings.ReplaceAll(comments(lexicon), "\n ", " "), "\n") {
 		if name, is, ok := strings.Cut(entry, "="); ok {
 			p := phraseParser{rest: is, named: all}
-			all[strings.TrimSpace(name)] = term{one: p.several()}
+			all[strings.TrimSpace(name)] = Term{One: p.several()}
 			if p.fault != "" || p.rest != "" {
 				panic("lexicon.txt: " + name + ": " + p.fault + p.rest)
 			}
@@ -58,26 +68,73 @@ func PhraseFault(phrase string) string {
 	switch {
 	case p.fault != "":
 		return p.fault
-	case len(p.words) == 0 || slices.ContainsFunc(p.words, func(t term) bool { return !t.optional }):
+	case len(p.words) == 0 || slices.ContainsFunc(p.words, func(t Term) bool { return !t.Optional }):
 		return ""
 	}
 	return "all of it may be left out"
 }
 
-// PlainPhrase is one of those that a phrase stands for: the first word of each, and nothing that may
-// be left out.
-func PlainPhrase(phrase string) string {
-	return strings.Join(parsed(strings.TrimSuffix(phrase, ".")).words.plain(), " ")
+// Phrases are all that a phrase stands for, at most so many.
+func Phrases(phrase string, most int) []string {
+	all := [][]string{nil}
+	for _, t := range WordingOf(phrase) {
+		all = t.behind(all, most)
+	}
+	out := make([]string, len(all))
+	for i, words := range all {
+		out[i] = strings.Join(words, " ")
+	}
+	return out
 }
 
-func (w wording) plain() (words []string) {
+// behind are some phrases with a term behind each.
+func (t Term) behind(before [][]string, most int) (all [][]string) {
+	if t.Optional {
+		all = slices.Clone(before)
+	}
+	if t.Word != "" {
+		for _, words := range before {
+			all = append(all, append(slices.Clone(words), t.Word))
+		}
+	}
+	for _, w := range t.One {
+		with := before
+		for _, t := range w {
+			with = t.behind(with, most)
+		}
+		all = append(all, with...)
+	}
+	return all[:min(most, len(all))]
+}
+
+// PlainPhrase is the first of those that a phrase stands for, without what may be left out.
+func PlainPhrase(phrase string) string { return PlainPhrases(phrase, 1)[0] }
+
+// PlainPhrases are at least one and at most so many of those that a phrase stands for, which begin otherwise.
+func PlainPhrases(phrase string, most int) (plain []string) {
+	w := WordingOf(phrase)
+	for i, first := range w {
+		for _, o := range first.One[:min(most, len(first.One))] {
+			plain = append(plain, strings.Join(append(o.plain(), w[i+1:].plain()...), " "))
+		}
+		if !first.Optional {
+			break
+		}
+	}
+	if len(plain) == 0 {
+		return []string{strings.Join(w.plain(), " ")}
+	}
+	return plain[:min(most, len(plain))]
+}
+
+func (w Wording) plain() (words []string) {
 	for _, t := range w {
 		switch {
-		case t.optional:
-		case t.one != nil:
-			words = append(words, t.one[0].plain()...)
+		case t.Optional:
+		case t.One != nil:
+			words = append(words, t.One[0].plain()...)
 		default:
-			words = append(words, t.word)
+			words = append(words, t.Word)
 		}
 	}
 	return words
@@ -86,7 +143,7 @@ func (w wording) plain() (words []string) {
 // parsedPhrase is a phrase that was read, and whether one that it stands for is an order of what is put
 // somewhere or has a copy elsewhere, or of what a sentence behind it tells.
 type parsedPhrase struct {
-	words                  wording
+	words                  Wording
 	fault                  string
 	puts, exchanges, tells bool
 }
@@ -103,7 +160,7 @@ func parsed(phrase string) parsedPhrase {
 		out.fault = "a " + p.rest[:1] + " without its other half"
 	}
 	for _, w := range out.words.ends(true) {
-		out.puts, out.exchanges = out.puts || putting[lower(w)], out.exchanges || exchanging[lower(w)]
+		out.puts, out.exchanges = out.puts || putting()[lower(w)], out.exchanges || exchanging[lower(w)]
 	}
 	out.tells = slices.Contains(out.words.ends(false), "that") && len(out.words) > 1
 	phrasesParsed.Store(phrase, out)
@@ -111,19 +168,19 @@ func parsed(phrase string) parsedPhrase {
 }
 
 // ends are the words with which what a phrase stands for begins, or ends.
-func (w wording) ends(first bool) (words []string) {
+func (w Wording) ends(first bool) (words []string) {
 	for n := range w {
 		t := w[n]
 		if !first {
 			t = w[len(w)-1-n]
 		}
-		if t.word != "" {
-			words = append(words, t.word)
+		if t.Word != "" {
+			words = append(words, t.Word)
 		}
-		for _, o := range t.one {
+		for _, o := range t.One {
 			words = append(words, o.ends(first)...)
 		}
-		if !t.optional {
+		if !t.Optional {
 			break
 		}
 	}
@@ -133,17 +190,17 @@ func (w wording) ends(first bool) (words []string) {
 // phraseParser reads a phrase.
 type phraseParser struct {
 	rest  string
-	named map[string]term
+	named map[string]Term
 	depth int
 	fault string
 }
 
 // several reads wordings with a stroke between them.
-func (p *phraseParser) several() (out []wording) {
+func (p *phraseParser) several() (out []Wording) {
 	for {
 		out = append(out, p.sequence())
-		if len(out[len(out)-1]) == 0 {
-			p.fail("one of several is empty")
+		if !slices.ContainsFunc(out[len(out)-1], func(t Term) bool { return !t.Optional }) {
+			p.fail("one of several may be left out whole")
 		}
 		if !strings.HasPrefix(p.rest, "|") {
 			return out
@@ -152,7 +209,7 @@ func (p *phraseParser) several() (out []wording) {
 	}
 }
 
-func (p *phraseParser) sequence() (out wording) {
+func (p *phraseParser) sequence() (out Wording) {
 	for p.fault == "" {
 		p.rest = strings.TrimLeft(p.rest, " \t")
 		if p.rest == "" || p.rest[0] == '|' || p.rest[0] == ')' {
@@ -160,7 +217,7 @@ func (p *phraseParser) sequence() (out wording) {
 		}
 		t := p.term()
 		if strings.HasPrefix(p.rest, "?") {
-			t.optional, p.rest = true, p.rest[1:]
+			t.Optional, p.rest = true, p.rest[1:]
 		}
 		out = append(out, t)
 	}
@@ -170,7 +227,7 @@ func (p *phraseParser) sequence() (out wording) {
 // mostNested bounds how deep groups stand in one another.
 const mostNested = 4
 
-func (p *phraseParser) term() (t term) {
+func (p *phraseParser) term() (t Term) {
 	switch p.rest[0] {
 	case '(':
 		if p.depth++; p.depth > mostNested {
@@ -178,7 +235,7 @@ func (p *phraseParser) term() (t term) {
 			return t
 		}
 		p.rest = p.rest[1:]
-		t.one = p.several()
+		t.One = p.several()
 		if !strings.HasPrefix(p.rest, ")") {
 			p.fail("a group without its )")
 			return t
@@ -200,8 +257,8 @@ func (p *phraseParser) term() (t term) {
 			p.fail("a " + p.rest[:1] + " where a word is due")
 			return t
 		}
-		t.word, p.rest = p.rest[:n], p.rest[n:]
-		t.gerunds = gerunds(t.word)
+		t.Word, p.rest = p.rest[:n], p.rest[n:]
+		t.gerunds = gerunds(t.Word)
 	}
 	return t
 }
@@ -222,21 +279,32 @@ func (p *phraseParser) fail(why string) {
 // follow calls found for each place where a text ends what it says of a phrase from i on, with the
 // words of it, until it reports true. The articles of a phrase need not be said, and what stands
 // between two of its words may be set in marks.
-func (w wording) follow(text string, i int, found func(words []string, end int) bool) bool {
-	s := saying{text: text, found: found}
+func (w Wording) follow(text string, i int, found func(words []string, end int) bool) bool {
+	var ends []int
+	s := saying{text: text, found: func(words []string, end int) bool {
+		if slices.Contains(ends, end) {
+			return false
+		}
+		ends = append(ends, end)
+		return found(words, end)
+	}}
 	return s.next(i, &left{w, nil})
 }
 
-// saying is how far a text says a phrase.
+// saying is how far a text says a phrase, and in how many steps that was read.
 type saying struct {
 	text  string
 	words []string
+	steps int
 	found func(words []string, end int) bool
 }
 
+// mostSteps bounds what a phrase with much that may be left out costs: who says it in more says none.
+const mostSteps = 1 << 16
+
 // left is what of a phrase is still to be said.
 type left struct {
-	words wording
+	words Wording
 	then  *left
 }
 
@@ -245,42 +313,48 @@ func (s *saying) next(end int, rest *left) bool {
 	for rest != nil && len(rest.words) == 0 {
 		rest = rest.then
 	}
+	if s.steps++; s.steps > mostSteps {
+		return false
+	}
 	if rest == nil {
 		return len(s.words) > 0 && s.found(s.words, end)
 	}
 	t, behind := rest.words[0], &left{rest.words[1:], rest.then}
-	for _, w := range t.one {
+	for _, w := range t.One {
 		if s.next(end, &left{w, behind}) {
 			return true
 		}
 	}
-	return t.word != "" && s.says(end, &t, behind) || (t.optional || definite[lower(t.word)] && !behind.none()) && s.next(end, behind)
+	return t.Word != "" && s.says(end, &t, behind) || (t.Optional || definite[lower(t.Word)] && !behind.none()) && s.next(end, behind)
 }
 
 func (l *left) none() bool { return l == nil || len(l.words) == 0 && l.then.none() }
 
 // says goes on with a word, behind what leaves a phrase as it is.
-func (s *saying) says(end int, t *term, behind *left) bool {
+func (s *saying) says(end int, t *Term, behind *left) bool {
 	if len(s.words) == 0 {
-		n := spells(s.text[end:], t.word)
+		n := spells(s.text[end:], t.Word)
 		for _, w := range t.gerunds {
 			n = max(n, spells(s.text[end:], w))
 		}
-		return n > 0 && s.said(end+n, t.word, behind)
+		return n > 0 && s.said(end+n, t.Word, behind)
 	}
-	at := end + markAt(s.text[end:])
+	at := end
+	if len(s.words) > 1 {
+		at += markAt(s.text[end:])
+	}
 	if at >= len(s.text) || !isBlank(s.text[at]) {
 		return false
 	}
 	at = s.skip(at)
 	for f := (filling{}); ; {
-		n := spells(s.text[at:], t.word)
+		n := spells(s.text[at:], t.Word)
 		if mark := markAt(s.text[at:]); n == 0 && mark > 0 {
-			if n = spells(s.text[at+mark:], t.word); n > 0 {
+			if n = spells(s.text[at+mark:], t.Word); n > 0 {
 				n += mark
 			}
 		}
-		if n > 0 && s.said(at+n, t.word, behind) {
+		if n > 0 && s.said(at+n, t.Word, behind) {
 			return true
 		}
 		size := f.next(s.text[at:])

@@ -174,8 +174,7 @@ func (s *Session) ordersName(c *call, l *leaf, name string) bool {
 	latest := ok && (t == &s.turns[len(s.turns)-1] || slices.ContainsFunc(s.agreed, func(a turn) bool { return a.evidence == t.evidence }) && t.evidence > s.turns[len(s.turns)-1].evidence)
 	return latest && t.speaksAt(e.Start) && t.ends(e.End) && provenance.Anew(t.own, e.Start, e.End) && slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
 		return src.Op == policy.FreshName && slices.ContainsFunc(src.Phrases, func(p string) bool {
-			form := spoken(p)
-			return form != nil && form.FindString(said) == said
+			return slices.Contains(spokenOf(p).ends(said, 0), len(said))
 		})
 	})
 }

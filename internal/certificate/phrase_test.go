@@ -11,9 +11,9 @@ import (
 
 // TestPhrases: a phrase is said and meant for the verifier where it is for the ledger.
 func TestPhrases(t *testing.T) {
-	words := []string{"lock", "Locking", "locked", "stopping", "stop", "the", "THE", "a", "all", "of", "my", "his", "please", "securely", "doors", "'doors'", "doors,", "doors.", "“the", "lock\"",
+	words := []string{"lock", "Locking", "delete", "get rid of", "locked", "stopping", "stop", "the", "THE", "a", "all", "of", "my", "his", "please", "securely", "doors", "'doors'", "doors,", "doors.", "“the", "lock\"",
 		"do", "not", "and", "would you mind", "I want to", "Kim", "#lock", "\u212a", "thıſ", "be", "being", "are"}
-	phrases := []string{"lock the doors", "lock doors", "lock all", "lock all the doors", "LOCK a doors", "stop", "be the doors", "doors are locked", "the doors", "the", "lock 'doors' \u212a", "lock", "my lock of doors"}
+	phrases := []string{"lock the doors", "lock doors", "lock all", "lock all the doors", "LOCK a doors", "stop", "be the doors", "(lock|stop) (the|my)? doors?", "(lock|lock securely|stopping) (doors|all of doors|the) please?", "(the|be)? lock doors", "(a|lock) (the|doors)", "<delete> (doors|my lock)", "doors are locked", "the doors", "the", "lock 'doors' \u212a", "lock", "my lock of doors"}
 	said := 0
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 7).Draw(t, "words"), rapid.SampledFrom([]string{" ", "  ", "\t", " \n"}).Draw(t, "blank"))

@@ -483,7 +483,7 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 // stands in the clause of the first, and this is an order, with the value behind it too.
 func (t *turn) turned(before, word string, number bool) bool {
 	head, tail, is := strings.Cut(word, " … ")
-	if !is {
+	if end := len(before) - len(tail); !is || end < 1 || !strings.EqualFold(before[end:], tail) {
 		return false
 	}
 	first := `[^\s\x00]` // of a word between, which is no number where the value is one
@@ -625,10 +625,10 @@ func (s *Session) ordersSource(c *call, src policy.Source) bool {
 // means reports whether the user's latest turn, or one behind it that only agrees, says a
 // phrase and means it.
 func (s *Session) means(phrase string, means func(text string, start, end int) bool) bool {
-	form := spoken(phrase)
-	if len(s.turns) == 0 || form == nil {
+	if len(s.turns) == 0 {
 		return false
 	}
+	form := spokenOf(phrase)
 	last := s.turns[len(s.turns)-1]
 	return last.means(form, means) || slices.ContainsFunc(s.agreed, func(t turn) bool { return t.evidence > last.evidence && t.means(form, means) })
 }
@@ -636,16 +636,18 @@ func (s *Session) means(phrase string, means func(text string, start, end int) b
 // shouts are several stops that end a word.
 var shouts = regexp.MustCompile(`^[.!?…]+(?:[\s\x00]|$)`)
 
-func (t *turn) means(form *regexp.Regexp, means func(text string, start, end int) bool) bool {
+func (t *turn) means(form *spoken, means func(text string, start, end int) bool) bool {
 	for i, left := 0, mostSaid; left > 0 && i < len(t.own); i++ {
 		if !t.speaksAt(i) {
 			continue
 		}
-		if at := form.FindStringIndex(t.own[i:]); at != nil && (t.ends(i+at[1]) || shouts.MatchString(t.own[i+at[1]:])) {
-			if means(t.own, i, i+at[1]) {
-				return true
+		for _, end := range form.ends(t.own, i) {
+			if t.ends(end) || shouts.MatchString(t.own[end:]) {
+				if means(t.own, i, end) {
+					return true
+				}
+				left--
 			}
-			left--
 		}
 	}
 	return false
@@ -670,54 +672,7 @@ func (t *turn) speaksAt(i int) bool {
 	return t.begins(i) || i > 0 && t.own[i-1] == '#' && t.begins(i-1)
 }
 
-// spoken is how a phrase is said, nil for one of no words: an article of it may be
-// another one, and between its words stand such that say nothing of what is done.
-func spoken(phrase string) *regexp.Regexp {
-	form, behind := "", ""
-	words := strings.Fields(phrase)
-	for i, w := range words {
-		if i+1 < len(words) && article().MatchString(w) {
-			continue
-		}
-		if form != "" {
-			form += behind + `[ \t]+(?:` + placed + `[ \t]+)?(?:` + between + `[ \t]+){0,8}?` + quoteMark + "?"
-			behind = quoteMark + "?"
-		}
-		said := regexp.QuoteMeta(w)
-		if form == "" { // also as it is done: locking, securing, stopping
-			switch end := w[len(w)-1]; {
-			case len(w) == 1 || end >= utf8.RuneSelf:
-				said = said + "ing|" + said
-			case end == 'e' || end == 'E':
-				said = said + "ing|" + regexp.QuoteMeta(w[:len(w)-1]) + "ing|" + said
-			default:
-				said = said + "(?:" + regexp.QuoteMeta(w[len(w)-1:]) + ")?ing|" + said
-			}
-		}
-		form += "(?i:" + said + ")"
-	}
-	if form == "" {
-		return nil
-	}
-	return regexp.MustCompile("^" + form)
-}
-
-// placed is a directory from the root in which something is to be done.
-const placed = `(?:in|at|of)[ \t]+(?:/[\pL\pN$~._#@%&=+-]+)*/[\pL\pN_-]+`
-
 const quoteMark = "[\"'`´“”„‟‘’‚‛«»‹›]"
-
-var (
-	article = text.Pattern(`^` + asciiCases("the|th(is|at|ese|ose)|my|our|an?|d(er|ie|as|en|em)|mein(en?)?|unser(en?)?") + `$`)
-	between = "(?:" + asciiCases("the|th(is|at|ese|ose)|my|our|an?|d(er|ie|as|en|em)|mein(en?)?|unser(en?)?|please|bitte|now|jetzt|also|auch|mal|"+
-		"just|kindly|quickly|kurz|gleich|schnell|immediately|promptly|simply|carefully|safely|securely|firmly|properly|fully|completely") +
-		"|" + asciiCases("all") + `(?:[ \t]+` + asciiCases("of") + ")?)"
-)
-
-// asciiCases matches words in letters of ASCII of either case.
-func asciiCases(words string) string {
-	return "(?:" + regexp.MustCompile(`[a-z]`).ReplaceAllStringFunc(words, func(c string) string { return "[" + c + strings.ToUpper(c) + "]" }) + ")"
-}
 
 // mostSaid bounds how often one phrase is looked at.
 const mostSaid = 64
