@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 )
 
 // # How a phrase is written (R21, R9)
@@ -246,7 +245,7 @@ func (p *phraseParser) term() (t Term) {
 		name, rest, closed := strings.Cut(p.rest[1:], ">")
 		known, ok := p.named[name]
 		if !closed || !ok {
-			p.fail(fmt.Sprintf("<%.40s> is no name of the lexicon", strings.Map(printable, name)))
+			p.fail(fmt.Sprintf("%+.40q is no name of the lexicon", name))
 		}
 		t, p.rest = known, rest
 	default:
@@ -261,13 +260,6 @@ func (p *phraseParser) term() (t Term) {
 		t.gerunds = gerunds(t.Word)
 	}
 	return t
-}
-
-func printable(r rune) rune {
-	if unicode.IsPrint(r) {
-		return r
-	}
-	return '.'
 }
 
 func (p *phraseParser) fail(why string) {
