@@ -3,6 +3,7 @@ package provenance
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -262,7 +263,8 @@ var (
 	questioning = wordSet(`how what when where why which whose should shall may might must is are was were do does did can could will would has have had
 		wie was wann wo warum welche welcher welches wessen soll sollte sollen kann könnte können darf dürfen muss müssen ist sind war hat haben wird werden würde`)
 	// joining are those behind which a clause begins as at its begin.
-	joining = wordSet("and then und dann also")
+	joining = wordSet("and then und dann also y e et puis luego poi depois después")
+	romance = wordSet("y e et puis luego poi depois después")
 	// telling are those by which a clause is of somebody's doing, or the phrase of another verb.
 	telling = wordSet("i he she we they you that to ich er wir ihr du man dass daß zu")
 	// remarking are those that begin no order: what somebody saw, has or thinks of it.
@@ -774,15 +776,27 @@ func isThing(words []string, i int) bool {
 }
 
 // lastJoined returns where a clause goes on behind the last of its words that join, and
-// -1 where none does.
+// -1 where none does. In Romance languages, where what one does is said as what he is told ("Kim
+// mergea y pushea"), the clause has to begin with an order.
 func lastJoined(words []string) int {
 	for i, w := range slices.Backward(words) {
-		if joining[w] {
+		if joining[w] && (!romance[w] || ordering()[words[0]]) {
 			return i + 1
 		}
 	}
 	return -1
 }
+
+// ordering are the words with which an order of the lexicon begins.
+var ordering = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for _, verb := range []string{"delete", "close", "reopen", "resolve", "mark", "merge", "push", "upload", "open", "restart", "undo", "abort", "continue", "ignore", "type", "choose", "search", "forget", "edit", "turn", "git fetch", "git pull"} {
+		for _, w := range (Wording{meanings()[verb]}).ends(true) {
+			all[lower(w)] = true
+		}
+	}
+	return all
+})
 
 // wavers reports whether the user puts off what he wished for, doubts it, does it
 // himself, or asks about it: in the rest of its sentence or in the next, or near it how he

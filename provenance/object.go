@@ -245,7 +245,7 @@ var (
 	// colon begins a list where it ends a word, inList stands between the names of one, listMark
 	// before a name that has its own line.
 	colon    = text.Pattern(`:(?:\s|\x01|$)`)
-	inList   = text.Pattern(`(?i)[ \t]*[,;](?:[ \t]+(?:and|und|&))?[ \t]*|[ \t]+(?:and|und|plus|&|\+)[ \t]+`)
+	inList   = text.Pattern(`(?i)[ \t]*[,;](?:[ \t]+(?:and|und|y|e|et|&))?[ \t]*|[ \t]+(?:and|und|y|e|et|plus|&|\+)[ \t]+`)
 	listMark = text.Pattern(`^[ \t]*(?:[-*•]|[0-9]{1,3}[.)])(?:[ \t]+|$)`)
 )
 
@@ -458,7 +458,7 @@ var (
 	// those between another word for such things and one: "the company of Anna" is not she. What
 	// is between two is known by both.
 	leadIn = wordSet(`the a an my our your both old stale duplicate duplicated outdated obsolete unused wrong temporary test please then also
-		der die das den dem mein meine meinen unser unsere unseren beide`)
+		der die das den dem mein meine meinen unser unsere unseren beide le la les el los las il lo gli os het un une una uno um uma een`)
 	leadOn    = wordSet("of about on called named titled you we i know have remember saved stored noted that is are über von zwischen namens")
 	calling   = wordSet("called named titled namens")
 	amid      = wordSet("between zwischen")
@@ -477,7 +477,7 @@ var (
 	behind    = wordSet("with because there which who weil da")
 	courteous = wordSet(`please too also now again completely entirely altogether here there then immediately thanks thx right away asap anymore up down bitte auch jetzt sofort neu erneut nochmal`)
 	reasons   = wordSet("as since")
-	placing   = wordSet("in on into onto at im ins")
+	placing   = wordSet("in on into onto at im ins auf en dans sur nel nella su em op")
 	// haveDay are things that are on a day, beforeDay the words before one, months those that are words too.
 	haveDay   = wordSet("event events meeting meetings appointment appointments reservation reservations booking bookings termin termine besprechung besprechungen")
 	beforeDay = wordSet("on of at from for the this next coming am um vom den der dem nächsten nächster diesen")
