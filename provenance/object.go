@@ -40,14 +40,16 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 	told := slices.ContainsFunc(orders, func(o string) bool { return parsed(o).tells }) // of something
 	ends := endsName(s, nouns, start, end, told, slices.ContainsFunc(orders, func(o string) bool { return parsed(o).puts }))
 	is := false
-	eachOrder(said, max(0, start-longestOrder), start, orders, func(order string, i, e int) bool {
+	eachOrder(said, max(0, start-longestOrder), start, orders, func(phrase, order string, i, e int) bool {
 		stands := ends && leadsTo(s[e:], start-e, nouns)
-		if isTelling(order) {
+		if parsed(phrase).reaches {
+			stands = ends && reachesTo(said[e:start])
+		} else if isTelling(order) {
 			stands = tellsOf(s[e:start])
 		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
-		is = stands && !listedAs(said[:i]) && fitsPlace(said[:i], isPutting(order)) && Means(said, i, e)
+		is = stands && !listedAs(said[:i]) && fitsPlace(said[:i], isPutting(order) || parsed(phrase).reaches) && Means(said, i, e)
 		return !is
 	})
 	return is
@@ -102,14 +104,14 @@ func isTelling(order string) bool { return strings.HasSuffix(order, " that") }
 
 // Ordering reports whether a text says one of some orders, meant or not.
 func Ordering(s string, orders []string) (said bool) {
-	eachOrder(s, 0, len(s), orders, func(string, int, int) bool { said = true; return false })
+	eachOrder(s, 0, len(s), orders, func(string, string, int, int) bool { said = true; return false })
 	return said
 }
 
 // OrderOfNone reports whether a text ends in an order that is meant and leaves open of what it is:
 // "delete one of the two". Behind "delete Bela, and write a mail" names answer something else.
 func OrderOfNone(s string, orders, nouns []string) (is bool) {
-	eachOrder(s, 0, len(s), orders, func(_ string, i, e int) bool {
+	eachOrder(s, 0, len(s), orders, func(_, _ string, i, e int) bool {
 		is = Means(s, i, e) && !slices.ContainsFunc(wordsOf(s[e:]), func(w string) bool {
 			return !leadIn[w] && !idle[w] && !all[w] && !pointing[w] && !choosing[w] && !leavingOpen[w] && !isNoun(w, nouns)
 		})
@@ -126,8 +128,8 @@ func AnswerOf(s string, nouns []string, start, end int) bool {
 }
 
 // eachOrder calls found for the orders that stand in a part of a text, the last first, with the
-// words of each, until it returns false.
-func eachOrder(s string, from, to int, orders []string, found func(order string, start, end int) bool) {
+// words that say each, until it returns false.
+func eachOrder(s string, from, to int, orders []string, found func(order, said string, start, end int) bool) {
 	for i, left := to-1, mostSaid; i >= from && left > 0; i-- {
 		if !wordAt(s, i) {
 			continue
@@ -138,7 +140,7 @@ func eachOrder(s string, from, to int, orders []string, found func(order string,
 					return false
 				}
 				left--
-				return !found(strings.Join(words, " "), i, e)
+				return !found(order, strings.Join(words, " "), i, e)
 			}) {
 				return
 			}
@@ -158,6 +160,26 @@ const (
 func tellsOf(between string) bool {
 	words := wordsOf(between)
 	return len(words) <= longestTold && !strings.ContainsFunc(between, func(r rune) bool { return r == '\n' || isBreak(r) }) && !slices.ContainsFunc(words, otherwise)
+}
+
+// longestReach bounds the words between an order and what it reaches to.
+const longestReach = 24
+
+// reachesTo reports whether what stands between an order that reaches through its sentence and a name
+// leaves it of that: no end of the sentence, nothing that takes out, denies or puts off, nothing
+// else that is ordered, and nobody's mouth.
+func reachesTo(between string) bool {
+	words := wordsOf(between)
+	if endOf(between) < len(between) || strings.Contains(between, "\n") || len(words) > longestReach {
+		return false
+	}
+	for i, w := range words {
+		behind := i > 0 && (joining[words[i-1]] || against[words[i-1]])
+		if negates(w) || excluding[w] || conditions[w] || asking[w] || reporting[w] || behind && (ordering()[w] || explaining[w] || conveying[w] || telling[w]) {
+			return false
+		}
+	}
+	return true
 }
 
 // leadsTo reports whether what a text says before i leads from an order to a name there.
@@ -326,7 +348,7 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 		case bareWord == "then" || bareWord == "dann":
 			return true
 		case more || bareWord == "" || joining[bareWord]:
-			more = more || joining[bareWord] || strings.ContainsAny(w, "&+")
+			more = more || joining[bareWord] || strings.ContainsAny(w, "&+") || puts && w == "/"
 		case noun && relations[bareWord] && amid[next] && isNoun(bareWord, nouns):
 			return true // "the relation between"
 		case noun && isNoun(bareWord, nouns):

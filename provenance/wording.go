@@ -140,11 +140,12 @@ func (w Wording) plain() (words []string) {
 }
 
 // parsedPhrase is a phrase that was read, and whether one that it stands for is an order of what is put
-// somewhere or has a copy elsewhere, or of what a sentence behind it tells.
+// somewhere or has a copy elsewhere, of what a sentence behind it tells, or of all that is named in the
+// rest of its sentence.
 type parsedPhrase struct {
-	words                  Wording
-	fault                  string
-	puts, exchanges, tells bool
+	words                           Wording
+	fault                           string
+	puts, exchanges, tells, reaches bool
 }
 
 var phrasesParsed sync.Map // of parsedPhrase, by the phrase
@@ -153,8 +154,9 @@ func parsed(phrase string) parsedPhrase {
 	if p, ok := phrasesParsed.Load(phrase); ok {
 		return p.(parsedPhrase)
 	}
-	p := phraseParser{rest: phrase, named: meanings()}
-	out := parsedPhrase{words: p.sequence()}
+	plain, reaches := strings.CutSuffix(phrase, " …")
+	p := phraseParser{rest: plain, named: meanings()}
+	out := parsedPhrase{words: p.sequence(), reaches: reaches}
 	if out.fault = p.fault; out.fault == "" && p.rest != "" {
 		out.fault = "a " + p.rest[:1] + " without its other half"
 	}
