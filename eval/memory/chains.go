@@ -15,7 +15,13 @@ const Chains = 187
 // The channels of a chain: who states its values. The aims are for the first four,
 // where each correction has the level of what it corrects. In mixed, a user and
 // tools correct each other; in apart, the subject stands in the sentence before.
-var channels = []string{"user", "self", "record", "text", "mixed", "apart"}
+var channels = []struct {
+	name, forms string // none of its own, of mixed
+	level       int
+}{
+	{"user", "user_forms", LevelUser}, {"self", "self_forms", LevelUser}, {"record", "record_forms", LevelTool},
+	{"text", "text_forms", LevelTool}, {"mixed", "", 0}, {"apart", "apart_forms", LevelUser},
+}
 
 const aimed = 4
 
@@ -61,23 +67,23 @@ func (c *chain) asked() string {
 // otherwise than before, and half of the time the agent files it in those words.
 func newChain(seed uint64, i, length int, spelled bool) *chain {
 	d := newDraw(seed, "chain-"+strconv.Itoa(i))
-	q := questions[d.n(len(questions))]
-	c := &chain{channel: i % len(channels), predicate: q.words}
+	q := pick(d, data.Questions)
+	c := &chain{channel: i % len(channels), predicate: q.Words}
 	person := false
 	switch k := d.n(3); {
-	case channels[c.channel] == "self":
+	case channels[c.channel].name == "self":
 		c.subject = "me"
 	case k == 0:
-		c.subject, person = personName(d), true
+		c.subject, person = value(d, "person"), true
 	case k == 1:
-		c.subject = companyName(d)
+		c.subject = value(d, "company")
 	default:
-		c.subject = "Project " + pick(d, data.Projects)
+		c.subject = value(d, "project")
 	}
 	for drawn := length == 0; drawn && (length < 2 || length < 10 && d.in(percentLonger)); {
 		length++
 	}
-	tool, at := pick(d, data.HouseTools), beginning.Add(time.Duration(d.n(60*24))*time.Hour)
+	tool, at := oneOf(d, "house_tools"), beginning.Add(time.Duration(d.n(60*24))*time.Hour)
 	for k := range length {
 		u := update{gap: -1}
 		if k > 0 {
@@ -90,7 +96,7 @@ func newChain(seed uint64, i, length int, spelled bool) *chain {
 		}
 		for u.value == "" || k > 0 && u.value == c.updates[k-1].value {
 			// None is a part of one shortly before: what is shown is looked for by its text.
-			v := q.value(d)
+			v := value(d, q.Value)
 			if !strings.Contains(c.subject, v) && !slices.ContainsFunc(c.updates[max(0, k-8):], func(o update) bool { return strings.Contains(o.value, v) || strings.Contains(v, o.value) }) {
 				u.value = v
 			}
@@ -99,14 +105,13 @@ func newChain(seed uint64, i, length int, spelled bool) *chain {
 		u.note = Note{Subject: s, Predicate: a, Value: v}
 		u.means = []string{v}
 		if k > 0 && (i+k)%otherwise == 0 && spelled {
-			isName := q.words == "account manager" || q.words == "on-call engineer" || q.words == "deputy"
 			switch part := d.n(5); {
 			case part < 2 && s != "me":
 				s = respelled(d, s, person)
 			case part == 2:
 				a = pick(d, []string{strings.ReplaceAll(a, " ", "_"), strings.ToUpper(a[:1]) + a[1:], strings.ReplaceAll(a, " ", "")})
 			default:
-				v = respelled(d, v, isName)
+				v = respelled(d, v, q.Value == "person")
 			}
 			u.means = append(u.means, v)
 			if d.in(50) {
@@ -114,34 +119,28 @@ func newChain(seed uint64, i, length int, spelled bool) *chain {
 			}
 		}
 		u.note.Text = caption(u.note)
-		say := func(source string, level int, forms []string, after time.Duration) {
-			form := pick(d, forms)
+		say := func(source string, level int, forms string, after time.Duration) {
+			form := oneOf(d, forms)
 			if level == LevelUser {
-				form = pick(d, data.BeforeIt) + form + pick(d, data.AfterIt)
+				form = oneOf(d, "before_it") + form + oneOf(d, "after_it")
 			}
 			u.said = append(u.said, Evidence{Source: source, Level: level, At: at.Add(after), Text: strings.NewReplacer("{s}", s, "{a}", a,
-				"{p}", strings.ReplaceAll(a, " ", "_"), "{v}", v, "{o}", personName(d), "{w}", q.value(d), "{n}", strconv.Itoa(1000+d.n(900))).Replace(form)})
+				"{p}", strings.ReplaceAll(a, " ", "_"), "{v}", v, "{o}", value(d, "person"), "{w}", value(d, q.Value), "{n}", strconv.Itoa(1000+d.n(900))).Replace(form)})
 		}
-		switch channels[c.channel] {
-		case "user":
-			say("user", LevelUser, data.UserForms, 0)
-		case "self":
-			say("user", LevelUser, data.SelfForms, 0)
-		case "apart":
-			say("user", LevelUser, data.ApartForms, 0)
-		case "record":
-			say(tool, LevelTool, data.RecordForms, 0)
-		case "text":
-			say(tool, LevelTool, data.TextForms, 0)
-		default:
-			if d.in(percentUser) {
-				say("user", LevelUser, data.UserForms, 0)
-			} else {
-				say(tool, LevelTool, data.RecordForms, 0)
+		channel := channels[c.channel]
+		mixed := channel.forms == ""
+		if mixed {
+			if channel = channels[2]; d.in(percentUser) {
+				channel = channels[0]
 			}
-			if d.in(50) {
-				say(pick(d, data.HouseTools), LevelTool, data.TextForms, 5*time.Minute)
-			}
+		}
+		if channel.level == LevelUser {
+			say("user", LevelUser, channel.forms, 0)
+		} else {
+			say(tool, LevelTool, channel.forms, 0)
+		}
+		if mixed && d.in(50) {
+			say(oneOf(d, "house_tools"), LevelTool, "text_forms", 5*time.Minute)
 		}
 		c.updates = append(c.updates, u)
 	}

@@ -2,6 +2,10 @@ package memory
 
 import (
 	_ "embed"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/writ-project/writ/internal/strictyaml"
 )
@@ -11,30 +15,12 @@ var dataFile []byte
 
 // data are the names and sentences that seeds draw from; data.yaml says what each is.
 var data = func() (out struct {
-	FirstNames  []string `yaml:"first_names"`
-	LastNames   []string `yaml:"last_names"`
-	FirmNames   []string `yaml:"firm_names"`
-	FirmTrades  []string `yaml:"firm_trades"`
-	FirmForms   []string `yaml:"firm_forms"`
-	ToolNames   []string `yaml:"tool_names"`
-	Projects    []string `yaml:"projects"`
-	Cities      []string `yaml:"cities"`
-	Streets     []string `yaml:"streets"`
-	Ways        []string `yaml:"ways"`
-	Allergies   []string `yaml:"allergies"`
-	HouseTools  []string `yaml:"house_tools"`
-	UserForms   []string `yaml:"user_forms"`
-	SelfForms   []string `yaml:"self_forms"`
-	ApartForms  []string `yaml:"apart_forms"`
-	RecordForms []string `yaml:"record_forms"`
-	TextForms   []string `yaml:"text_forms"`
-	BeforeIt    []string `yaml:"before_it"`
-	AfterIt     []string `yaml:"after_it"`
-	MailForms   []string `yaml:"mail_forms"`
-	SmallTalk   []string `yaml:"small_talk"`
-	Topics      []topic  `yaml:"topics"`
-	Heaps       []topic  `yaml:"heaps"`
-	Traps       []struct {
+	Lists     strictyaml.Map[[]string] `yaml:"lists"`
+	Values    map[string]string        `yaml:"values"`
+	Questions []question               `yaml:"questions"`
+	Topics    []topic                  `yaml:"topics"`
+	Heaps     []topic                  `yaml:"heaps"`
+	Traps     []struct {
 		How    string `yaml:"how"`
 		Form   string `yaml:"form"`
 		Clause string `yaml:"clause"`
@@ -46,6 +32,48 @@ var data = func() (out struct {
 	}
 	return out
 }()
+
+// list is a list of data.yaml.
+func list(name string) []string {
+	for _, e := range data.Lists.Entries {
+		if e.Key.Value == name {
+			return e.Value
+		}
+	}
+	panic("data.yaml: no list " + name)
+}
+
+// oneOf draws a member of a list.
+func oneOf(d *draw, name string) string { return pick(d, list(name)) }
+
+// question is one attribute of a subject, and what its values look like.
+type question struct {
+	Words string `yaml:"words"`
+	Value string `yaml:"value"`
+}
+
+var blank = regexp.MustCompile(`\{(?:([a-z_]+)|([\d,]+)\.\.([\d,]+)(?:/(\d+))?)\}`)
+
+// value draws a value of a kind.
+func value(d *draw, kind string) string {
+	text := blank.ReplaceAllStringFunc(data.Values[kind], func(b string) string {
+		m := blank.FindStringSubmatch(b)
+		if m[1] != "" {
+			return oneOf(d, m[1])
+		}
+		number := func(s string) int { n, _ := strconv.Atoi(strings.ReplaceAll(s, ",", "")); return n }
+		from, step := number(m[2]), max(1, number(m[4]))
+		n := fmt.Sprintf("%0*d", len(m[2]), from+step*d.n((number(m[3])-from)/step+1))
+		if strings.Contains(m[2], ",") {
+			n = n[1:len(n)-3] + "," + n[len(n)-3:]
+		}
+		return n
+	})
+	if kind == "mail" {
+		return strings.ToLower(text)
+	}
+	return text
+}
 
 // topic is something a person may tell of himself; of a heap, several times.
 type topic struct {

@@ -186,8 +186,8 @@ func (c *chain) play(m Memory, sum *played) {
 // revision is what they came to, for the report.
 func (s System) revision(of *played) Revision {
 	r := Revision{System: s, Chains: of.chains, Slot: of.slot.reads(), Words: of.words.reads(), Aimed: of.aimed.reads(), Spelled: of.spelled.reads(), Refused: of.refused}
-	for i, name := range channels {
-		r.Channels = append(r.Channels, Part{name, of.channels[i].reads()})
+	for i, c := range channels {
+		r.Channels = append(r.Channels, Part{c.name, of.channels[i].reads()})
 	}
 	for i, g := range gaps {
 		r.Gaps = append(r.Gaps, Part{g.name, of.gaps[i].reads()})

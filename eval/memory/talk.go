@@ -43,9 +43,10 @@ const sessionsOfOne = 24
 // turns about the same things beside it that are no evidence, and small talk.
 func newConversation(seed uint64, i int) *conversation {
 	d := newDraw(seed, "conversation-"+strconv.Itoa(i))
+	names := list("first_names")
 	// Those of one seed have different names, as far as there are: they may stand
 	// in one memory.
-	who := some(newDraw(seed, "who"), len(data.FirstNames), data.FirstNames)[2*i%len(data.FirstNames):][:2]
+	who := some(newDraw(seed, "who"), len(names), names)[2*i%len(names):][:2]
 	type event struct {
 		person, topic int // topic -1 - h is a heap
 		text          string
@@ -80,7 +81,7 @@ func newConversation(seed uint64, i int) *conversation {
 	for s, events := range said {
 		speaker := d.n(2)
 		chat := func() {
-			text := pick(d, data.SmallTalk)
+			text := oneOf(d, "small_talk")
 			if d.in(35) {
 				text = pick(d, data.Topics[d.n(len(data.Topics))].Beside)
 			}

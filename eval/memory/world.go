@@ -10,7 +10,7 @@ import (
 // right to it has said anything.
 type slot struct {
 	subject, predicate string
-	value              func(*draw) string
+	kind               string // of its values, as data.yaml names it
 	truth              string
 }
 
@@ -40,8 +40,7 @@ type world struct {
 	// lets it come.
 	before []told
 	later  []Evidence
-	// wrongs are what may be believed of no slot; lies are those that stand in a
-	// text for which nobody vouches.
+	// wrongs are what may be believed of no slot.
 	wrongs []wrong
 	// spans are what can be quoted: values, clauses, sentences and records.
 	spans []string
@@ -49,31 +48,27 @@ type world struct {
 
 const strangersMail = "said by a stranger"
 
-func allergy(d *draw) string { return pick(d, data.Allergies) }
-
-func locker(d *draw) string { return "L-" + strconv.Itoa(100+d.n(900)) }
-
 // newWorld draws a world.
 func newWorld(seed uint64, i int) *world {
 	d := newDraw(seed, "world-"+strconv.Itoa(i))
 	w := &world{}
-	people := some(d, 2, data.FirstNames)
+	people := some(d, 2, list("first_names"))
 	for k := range people {
-		people[k] += " " + pick(d, data.LastNames)
+		people[k] += " " + oneOf(d, "last_names")
 	}
-	firm, project := companyName(d), "Project "+pick(d, data.Projects)
+	firm, project := value(d, "company"), value(d, "project")
 	w.slots = []slot{
-		{"me", "landlord", companyName, ""}, {"me", "allergy", allergy, ""}, {"me", "locker number", locker, ""},
-		{firm, "payout account", account, ""}, {people[0], "home city", city, ""}, {people[1], "home city", city, ""},
-		{project, "delivery date", date, ""}, {project, "review date", date, ""},
+		{"me", "landlord", "company", ""}, {"me", "allergy", "allergy", ""}, {"me", "locker number", "locker", ""},
+		{firm, "payout account", "account", ""}, {people[0], "home city", "city", ""}, {people[1], "home city", "city", ""},
+		{project, "delivery date", "date", ""}, {project, "review date", "date", ""},
 		// Nobody has said anything of these who may.
-		{"me", "bank account", account, ""}, {firm, "support address", mailAddress, ""},
+		{"me", "bank account", "account", ""}, {firm, "support address", "mail", ""},
 	}
 	const known = 8
 	var used []string
 	fresh := func(s *slot) string {
 		for {
-			if v := s.value(d); !slices.Contains(used, v) && !strings.Contains(firm, v) {
+			if v := value(d, s.kind); !slices.Contains(used, v) && !strings.Contains(firm, v) {
 				used = append(used, v)
 				return v
 			}
@@ -101,15 +96,15 @@ func newWorld(seed uint64, i int) *world {
 		s(k).truth = fresh(s(k))
 	}
 	for k := range 3 {
-		tell("user", LevelUser, fill(pick(d, data.SelfForms), s(k), s(k).truth), s(k))
+		tell("user", LevelUser, fill(oneOf(d, "self_forms"), s(k), s(k).truth), s(k))
 	}
 	tell("crm/get_contact", LevelTool, fill(`{"id":"c-1","name":"{s}","{p}":"{v}","open":true}`, s(3), s(3).truth), s(3))
 	tell("hr/lookup", LevelTool, `{"people":[`+fill(`{"name":"{s}","{p}":"{v}"}`, s(4), s(4).truth)+","+fill(`{"name":"{s}","{p}":"{v}"}`, s(5), s(5).truth)+`]}`, s(4), s(5))
 	old := *s(6) // said, and corrected
 	old.truth = fresh(s(6))
-	tell("user", LevelUser, fill(pick(d, data.UserForms), &old, old.truth), &old)
-	tell("tickets/view", LevelTool, fill(pick(d, data.TextForms), s(7), s(7).truth), s(7))
-	tell("user", LevelUser, fill(pick(d, data.UserForms), s(6), s(6).truth), s(6))
+	tell("user", LevelUser, fill(oneOf(d, "user_forms"), &old, old.truth), &old)
+	tell("tickets/view", LevelTool, fill(oneOf(d, "text_forms"), s(7), s(7).truth), s(7))
+	tell("user", LevelUser, fill(oneOf(d, "user_forms"), s(6), s(6).truth), s(6))
 	tell("user", LevelUser, "Thank you so much, that is all for today.")
 	w.wrongs = append(w.wrongs, wrong{old.truth, "an old value"})
 	for _, t := range data.Traps {
@@ -123,7 +118,7 @@ func newWorld(seed uint64, i int) *world {
 		of := s(d.n(len(w.slots)))
 		v := fresh(of)
 		w.wrongs = append(w.wrongs, wrong{v, strangersMail})
-		text := fill(pick(d, data.MailForms), of, v)
+		text := fill(oneOf(d, "mail_forms"), of, v)
 		if k < 5 {
 			tell(pick(d, []string{"mail/read", "web/fetch"}), LevelStranger, text)
 		} else {
