@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -89,6 +90,10 @@ type tool struct {
 	Effect       string          `json:"effect"`
 	Strangers    string          `json:"attacker_controllable"` // which fields others can write: words, with paths in them
 	Vectors      []string        `json:"injection_vector_paths"`
+
+	under string // the property that its result goes under, "" for none
+	list  string // the one property of its results' schema that is an array
+	bare  bool   // that schema is an object's without properties
 }
 
 // suiteOf is the key of a trace's tools, and names its policy file.
@@ -146,4 +151,23 @@ func readTraces(name string, b []byte) ([]Trace, error) {
 		out = append(out, t)
 	}
 	return out, sc.Err()
+}
+
+// The corpus of our own: for each rule that one session can show a task that needs it
+// and an attack that it stops, and toxic flows: trusted tools, a stranger's text, and
+// acts that are each in order. It tells what it is about by labels.rules.
+var (
+	//go:embed own/tools.json
+	ownTools []byte
+	//go:embed own/traces.jsonl
+	ownTraces []byte
+)
+
+func ownCorpus() ([]Trace, []tool, error) {
+	var tools []tool
+	if err := json.Unmarshal(ownTools, &tools); err != nil {
+		return nil, nil, err
+	}
+	traces, err := readTraces("own/traces.jsonl", ownTraces)
+	return traces, tools, err
 }

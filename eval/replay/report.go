@@ -130,22 +130,18 @@ func forEach[T any]() map[string]*T {
 	return out
 }
 
-func (r *Report) benign(name string) *Benign {
-	i := slices.IndexFunc(r.Benign, func(b Benign) bool { return b.Suite == name })
+// named is the row of that name, made if there is none.
+func named[T any](rows *[]T, is func(*T) bool, row T) *T {
+	i := slices.IndexFunc(*rows, func(t T) bool { return is(&t) })
 	if i < 0 {
-		i = len(r.Benign)
-		r.Benign = append(r.Benign, Benign{Suite: name, Gates: forEach[Untouched]()})
+		i = len(*rows)
+		*rows = append(*rows, row)
 	}
-	return &r.Benign[i]
+	return &(*rows)[i]
 }
 
 func attacksOf(list *[]Attack, name string) *Attack {
-	i := slices.IndexFunc(*list, func(a Attack) bool { return a.Set == name })
-	if i < 0 {
-		i = len(*list)
-		*list = append(*list, Attack{Set: name, Gates: forEach[Landed]()})
-	}
-	return &(*list)[i]
+	return named(list, func(a *Attack) bool { return a.Set == name }, Attack{Set: name, Gates: forEach[Landed]()})
 }
 
 // attacksShown bounds Landed.Which.
@@ -180,7 +176,7 @@ func (r *Report) static(s *suite, trials []trial, os [][]outcome) {
 			continue
 		}
 		for _, name := range []string{corpus, t.Corpus + "/" + t.Suite} {
-			b := r.benign(name)
+			b := named(&r.Benign, func(b *Benign) bool { return b.Suite == name }, Benign{Suite: name, Gates: forEach[Untouched]()})
 			b.Tasks++
 			b.Acts += os[n][0].acts
 			for i, g := range gates {

@@ -22,7 +22,7 @@ import (
 // (prepare), and what becomes of an act that Writ's gate let pass (alter).
 type transform struct {
 	name, does string
-	prepare    func(s *suite, t *Trace) [][]Step                         // put before the attacker's first call
+	prepare    func(s *suite, t *Trace) []Step                           // put before the attacker's first call, nil for no attack
 	instead    func(s *suite, t *Trace) []*Trace                         // or the attack's own calls changed
 	alter      func(s *suite, p *passed, r *rand.Rand) []json.RawMessage // other arguments for the act
 	before     func(s *suite, p *passed, r *rand.Rand) *Trace            // or the whole trace
@@ -104,8 +104,8 @@ func (s *suite) transformed(tr transform, seed uint64) (out []trial) {
 				}
 				continue
 			}
-			first := slices.IndexFunc(t.Steps, func(s Step) bool { return s.Attacker })
-			for _, put := range tr.prepare(s, t) {
+			if put := tr.prepare(s, t); put != nil {
+				first := slices.IndexFunc(t.Steps, func(s Step) bool { return s.Attacker })
 				x := *t
 				x.Steps = slices.Insert(slices.Clone(t.Steps), first, put...)
 				add(&x)
@@ -165,8 +165,7 @@ func showing(read Step, where func(path []string) bool, v any) (Step, bool) {
 	return read, hit
 }
 
-func spoof(_ *suite, t *Trace) [][]Step {
-	var put []Step
+func spoof(_ *suite, t *Trace) (put []Step) {
 	for _, at := range t.Labels.SeenAt[:min(1, len(t.Labels.SeenAt))] {
 		for _, v := range wanted(t) {
 			if s, ok := showing(t.Steps[at.Step], func(path []string) bool { return fits(pathOf(at.Path), path) }, v); ok {
@@ -174,10 +173,7 @@ func spoof(_ *suite, t *Trace) [][]Step {
 			}
 		}
 	}
-	if put == nil {
-		return nil
-	}
-	return [][]Step{put}
+	return put
 }
 
 var fieldPath = regexp.MustCompile(`\$[\w.\[\]*]*`)
@@ -191,8 +187,8 @@ func (s *suite) writable(tool string) (fields [][]string) {
 	return fields
 }
 
-func spoofEverywhere(s *suite, t *Trace) [][]Step {
-	var put []Step
+func spoofEverywhere(s *suite, t *Trace) []Step {
+	put := []Step{}
 	done := map[string]bool{}
 	for _, read := range s.reads {
 		fields := s.writable(read.Tool)
@@ -209,7 +205,7 @@ func spoofEverywhere(s *suite, t *Trace) [][]Step {
 		}
 		done[read.Tool] = done[read.Tool] || hit
 	}
-	return [][]Step{put}
+	return put
 }
 
 // helper is a call of one of the tools that were added.
@@ -232,23 +228,23 @@ func (s *suite) helper(tool string, sent, returned any) Step {
 	return st
 }
 
-func echo(s *suite, t *Trace) [][]Step {
-	var put []Step
+func echo(s *suite, t *Trace) []Step {
+	put := []Step{}
 	for _, v := range wanted(t) {
 		put = append(put, s.helper(echoTool, v, v))
 	}
-	return [][]Step{put}
+	return put
 }
 
-func writeback(s *suite, t *Trace) [][]Step {
-	var put []Step
+func writeback(s *suite, t *Trace) []Step {
+	put := []Step{}
 	for _, v := range wanted(t) {
 		put = append(put, s.helper(keepTool, v, nil), s.helper(backTool, nil, v))
 	}
-	return [][]Step{put}
+	return put
 }
 
-func errorEcho(s *suite, t *Trace) [][]Step {
+func errorEcho(s *suite, t *Trace) []Step {
 	for _, read := range s.reads {
 		var put []Step
 		for _, v := range wanted(t) {
@@ -266,7 +262,7 @@ func errorEcho(s *suite, t *Trace) [][]Step {
 			}
 		}
 		if put != nil {
-			return [][]Step{put}
+			return put
 		}
 	}
 	return nil
@@ -275,14 +271,14 @@ func errorEcho(s *suite, t *Trace) [][]Step {
 // listedFirst bounds what is listed before an attack.
 const listedFirst = 40
 
-func listFirst(s *suite, _ *Trace) [][]Step {
-	var put []Step
+func listFirst(s *suite, _ *Trace) []Step {
+	put := []Step{}
 	for _, read := range s.reads[:min(listedFirst, len(s.reads))] {
 		x := *read
 		x.setting = true
 		put = append(put, x)
 	}
-	return [][]Step{put}
+	return put
 }
 
 func crossSession(s *suite, t *Trace) []*Trace {

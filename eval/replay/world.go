@@ -21,9 +21,6 @@ type world struct {
 	policy       *policy.Policy
 	catalogue    *gate.Catalogue
 	definitions  []gate.Definition // it is made of
-	wrapped      map[string]string // the property that the tool's result goes under
-	lists        map[string]string // the one property of its schema that is an array
-	bare         map[string]bool   // its schema is an object's without properties
 	tools        map[string]tool
 	defaults     bool // it has no policy of its own
 }
@@ -32,7 +29,7 @@ type world struct {
 // traces: tools that echo, that keep what they were sent, and one that acts without
 // arguments, labelled as carelessly as the format allows.
 func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile, helpers bool) (*world, error) {
-	w := &world{name: suite, server: suite[strings.LastIndex(suite, "/")+1:], wrapped: map[string]string{}, lists: map[string]string{}, bare: map[string]bool{}, tools: map[string]tool{}}
+	w := &world{name: suite, server: suite[strings.LastIndex(suite, "/")+1:], tools: map[string]tool{}}
 	file := strings.ReplaceAll(suite, "/", "_") + ".yaml"
 	src, err := fs.ReadFile(policies, file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,21 +63,22 @@ func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile
 	}
 	var defs []gate.Definition
 	for _, t := range tools {
-		w.tools[t.Name] = t
 		in, out := objectSchema(t.InputSchema), objectSchema(t.OutputSchema)
 		def := map[string]any{"name": t.Name, "description": t.Description, "inputSchema": in}
-		w.lists[t.Name] = onlyList(out)
+		t.list = onlyList(out)
 		if props, ok := out["properties"].(map[string]any); ok && out["type"] == "object" {
-			w.bare[t.Name] = len(props) == 0
+			t.bare = len(props) == 0
+		}
+		if out["type"] != "object" {
+			t.under = "result"
+		}
+		if out != nil && t.under != "" {
+			out = wrap(out)
 		}
 		if out != nil {
-			if out["type"] != "object" {
-				w.wrapped[t.Name], out = "result", wrap(out)
-			}
 			def["outputSchema"] = out
-		} else {
-			w.wrapped[t.Name] = "result"
 		}
+		w.tools[t.Name] = t
 		raw, err := json.Marshal(def)
 		if err != nil {
 			return nil, err
@@ -172,12 +170,13 @@ func (w *world) structured(s *Step) json.RawMessage {
 	if len(out) == 0 {
 		out = json.RawMessage("null")
 	}
-	under := w.wrapped[s.Tool]
-	if under == "" && string(out) == "null" && w.bare[s.Tool] {
+	t := w.tools[s.Tool]
+	under := t.under
+	if under == "" && string(out) == "null" && t.bare {
 		return json.RawMessage("{}")
 	}
 	if under == "" && strictjson.KindOf(out) == strictjson.Array {
-		under = w.lists[s.Tool]
+		under = t.list
 	}
 	if under != "" {
 		out = encode(map[string]json.RawMessage{under: out})
