@@ -35,13 +35,13 @@ type actCase struct {
 	Attack string `yaml:"attack"`
 	Note   string `yaml:"note"`
 
-	World    string           `yaml:"world"`
-	Profiles strictyaml.Words `yaml:"profiles"`
-	Before   []callStep       `yaml:"before"`
-	Call     string           `yaml:"call"`
-	Args     string           `yaml:"args"`
-	Answers  string           `yaml:"answers"`
-	Session  string           `yaml:"session"`
+	World    string     `yaml:"world"`
+	Profiles []string   `yaml:"profiles"`
+	Before   []callStep `yaml:"before"`
+	Call     string     `yaml:"call"`
+	Args     string     `yaml:"args"`
+	Answers  string     `yaml:"answers"`
+	Session  string     `yaml:"session"`
 }
 
 // recordedAt is the recorded time of all decisions here: nothing decided
@@ -52,15 +52,12 @@ func provenanceGate(g Gates, l *loader) *Section {
 	s := newHandMade("provenance_gate")
 	for _, c := range load(l, "provenance_gate", func(c *actCase) (id, expect string) { return c.ID, c.Expect }) {
 		w := l.world(c.c.World)
-		profiles := []policy.Profile{policy.Standard, policy.Strict}
-		if len(c.c.Profiles.Items) > 0 {
-			profiles = nil
-			for _, p := range c.c.Profiles.Items {
-				profiles = append(profiles, policy.Profile(p.S))
-			}
+		profiles := c.c.Profiles
+		if len(profiles) == 0 {
+			profiles = []string{string(policy.Standard), string(policy.Strict)}
 		}
-		for _, p := range profiles {
-			id := c.id + "@" + string(p)
+		for _, name := range profiles {
+			id, p := c.id+"@"+name, policy.Profile(name)
 			if w.policies[p] == nil {
 				l.fault("provenance_gate: %s has no policy of profile %s", c.id, p)
 				continue

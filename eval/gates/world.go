@@ -9,7 +9,6 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/strictjson"
-	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/policy"
 )
 
@@ -27,8 +26,8 @@ type worldForm struct {
 		Approved string `yaml:"approved"`
 	} `yaml:"allow"`
 	// Policy is a policy without its profile.
-	Policy   string           `yaml:"policy"`
-	OwnPaths strictyaml.Words `yaml:"own_paths"`
+	Policy   string   `yaml:"policy"`
+	OwnPaths []string `yaml:"own_paths"`
 }
 
 // world is what a case is judged in, made with the product's own catalogue and
@@ -58,7 +57,7 @@ func (l *loader) world(name string) *world {
 	for _, t := range form.Tools {
 		defs = append(defs, gate.Definition{Server: t.Server, Raw: []byte(t.Definition)})
 	}
-	w.listed = listed(defs)
+	w.listed, w.ownPaths = listed(defs), form.OwnPaths
 	for _, a := range form.Allow {
 		server, tool, ok := strings.Cut(a.Tool, "/")
 		if !ok {
@@ -69,9 +68,6 @@ func (l *loader) world(name string) *world {
 			entry.Pin = gate.PinOf(server, []byte(a.Approved))
 		}
 		w.operator = append(w.operator, entry)
-	}
-	for _, s := range form.OwnPaths.Items {
-		w.ownPaths = append(w.ownPaths, s.S)
 	}
 	c, _ := gate.NewCatalogue(defs, nil)
 	w.catalogues[""] = c

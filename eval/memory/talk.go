@@ -48,16 +48,16 @@ func newConversation(seed uint64, i int) *conversation {
 	// in one memory.
 	who := some(newDraw(seed, "who"), len(names), names)[2*i%len(names):][:2]
 	type event struct {
-		person, topic int // topic -1 - h is a heap
-		text          string
+		person int
+		text   string
 	}
 	said := make([][]event, sessionsOfOne)
 	type told struct{ session, at int }
-	where := map[[2]int][]told{} // person and topic
+	where := map[[2]int][]told{} // person and topic, -1 - h for a heap
 	add := func(person, topic int, text string) {
 		s := d.n(sessionsOfOne)
 		where[[2]int{person, topic}] = append(where[[2]int{person, topic}], told{s, len(said[s])})
-		said[s] = append(said[s], event{person, topic, text})
+		said[s] = append(said[s], event{person, text})
 	}
 	fill := func(text, x string, person int) string {
 		return strings.NewReplacer("{x}", x, "{n}", who[person]).Replace(text)

@@ -96,7 +96,7 @@ func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile
 }
 
 // dialect are the words of corpora for types of JSON Schema.
-var dialect = map[string]any{"dict": "object", "float": "number", "tuple": "array", "any": nil}
+var dialect = map[string]string{"dict": "object", "float": "number"}
 
 // objectSchema reads a schema: types in the words of JSON Schema, and the root
 // spelt out where it is a reference. It is nil where there is none.
@@ -109,12 +109,8 @@ func objectSchema(raw json.RawMessage) map[string]any {
 	plain = func(v any) {
 		switch x := v.(type) {
 		case map[string]any:
-			if s, ok := x["type"].(string); ok {
-				if to, foreign := dialect[s]; foreign && to == nil {
-					delete(x, "type")
-				} else if foreign {
-					x["type"] = to
-				}
+			if s, _ := x["type"].(string); dialect[s] != "" {
+				x["type"] = dialect[s]
 			}
 			for _, e := range x {
 				plain(e)
