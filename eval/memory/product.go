@@ -145,11 +145,7 @@ func (m *product) Remember(n Note) Filed {
 	for i, e := range slices.Backward(m.heard) {
 		for j := range m.units[i] {
 			u := &m.units[i][j]
-			r := s.Rank(u)
-			if r > 0 && e.Level >= LevelTool {
-				r += 20 // as the server has it
-			}
-			if r > best {
+			if r := s.Weigh(u, e.Level >= LevelTool); r > best {
 				best, found = r, m.captured(i, u.Wide == e.Text)
 				if e.Level == LevelUser {
 					found.Source = "user:user"

@@ -17,14 +17,6 @@ import (
 // words of the fact. Which one is found decides nothing about whether it is true:
 // it is shown as it stands, and with its own trust.
 
-// vouched is how much worse than another a unit may say a fact, in percent of its
-// words, and be kept before it because somebody vouches for it; answering, because
-// it says too whom and what the fact is about.
-const (
-	vouched   = 20
-	answering = 10
-)
-
 // find looks for what a remembered fact rests on: nothing, if no sentence and no
 // record of the session has its words. Of equals the newest is it; of what a tool
 // returned both as data and as text, the data. all is false where something was
@@ -34,11 +26,10 @@ func find(ctx context.Context, by gateway.Caller, fact, about string) (found []m
 	var best ranked
 	var data []ranked // records that somebody vouches for, the newest first
 	all, err = by.Units(ctx, func(u *gateway.Unit) {
-		r := ranked{*u, s.Rank(&u.Unit)}
+		r := ranked{*u, s.Weigh(&u.Unit, u.Label >= writ.System)}
 		if r.rank == 0 {
 			return
 		}
-		r.weigh(s.Asked(&u.Unit))
 		if u.Label >= writ.System && u.Record {
 			data = append(data, r)
 		}
@@ -74,16 +65,6 @@ func find(ctx context.Context, by gateway.Caller, fact, about string) (found []m
 type ranked struct {
 	gateway.Unit
 	rank int
-}
-
-// weigh counts in that it says what is asked, and that somebody vouches for it.
-func (r *ranked) weigh(asked bool) {
-	if asked {
-		r.rank += answering
-	}
-	if r.Label >= writ.System {
-		r.rank += vouched
-	}
 }
 
 // captureWhole looks for a fact that is more than is taken apart together, as somebody said it.

@@ -133,6 +133,29 @@ func (s *Fact) take() {
 	}
 }
 
+// vouched is how much worse than another a unit may say a fact, in percent of its
+// words, and be kept before it because somebody vouches for it; answering, because
+// it says too whom and what the fact is about.
+const (
+	vouched   = 20
+	answering = 10
+)
+
+// Weigh is Rank of what somebody may vouch for: the unit that weighs most is kept.
+func (s *Fact) Weigh(u *Unit, isVouched bool) int {
+	r := s.Rank(u)
+	if r == 0 {
+		return 0
+	}
+	if s.asked(u) {
+		r += answering
+	}
+	if isVouched {
+		r += vouched
+	}
+	return r
+}
+
 // Rank is how well a unit says the fact, 0 for not at all: as it stands before in
 // other words. A fact of several sentences is said by one that has the words of all, or by
 // one of those it stands among that says the first, if each of the others is said there.
@@ -196,9 +219,9 @@ func (s *Fact) share(u *Unit) int {
 	return n * 100 / len(s.content)
 }
 
-// Asked reports whether a unit holds the words of whom and of what the fact is
+// asked reports whether a unit holds the words of whom and of what the fact is
 // about.
-func (s *Fact) Asked(u *Unit) bool {
+func (s *Fact) asked(u *Unit) bool {
 	if len(s.Predicate) == 0 {
 		return false
 	}
