@@ -17,10 +17,10 @@ const Chains = 187
 // tools correct each other; in apart, the subject stands in the sentence before.
 var channels = []struct {
 	name, forms string // none of its own, of mixed
-	level       int
+	user        bool   // says it, else a tool
 }{
-	{"user", "user_forms", LevelUser}, {"self", "self_forms", LevelUser}, {"record", "record_forms", LevelTool},
-	{"text", "text_forms", LevelTool}, {"mixed", "", 0}, {"apart", "apart_forms", LevelUser},
+	{"user", "user_forms", true}, {"self", "self_forms", true}, {"record", "record_forms", false},
+	{"text", "text_forms", false}, {"mixed", "", false}, {"apart", "apart_forms", true},
 }
 
 const aimed = 4
@@ -119,28 +119,27 @@ func newChain(seed uint64, i, length int, spelled bool) *chain {
 			}
 		}
 		u.note.Text = caption(u.note)
-		say := func(source string, level int, forms string, after time.Duration) {
-			form := oneOf(d, forms)
-			if level == LevelUser {
-				form = oneOf(d, "before_it") + form + oneOf(d, "after_it")
+		say := func(source, forms string, after time.Duration) {
+			form, level := oneOf(d, forms), LevelTool
+			if source == "user" {
+				form, level = oneOf(d, "before_it")+form+oneOf(d, "after_it"), LevelUser
 			}
 			u.said = append(u.said, Evidence{Source: source, Level: level, At: at.Add(after), Text: strings.NewReplacer("{s}", s, "{a}", a,
 				"{p}", strings.ReplaceAll(a, " ", "_"), "{v}", v, "{o}", value(d, "person"), "{w}", value(d, q.Value), "{n}", strconv.Itoa(1000+d.n(900))).Replace(form)})
 		}
-		channel := channels[c.channel]
+		source, channel := tool, channels[c.channel]
 		mixed := channel.forms == ""
 		if mixed {
 			if channel = channels[2]; d.in(percentUser) {
 				channel = channels[0]
 			}
 		}
-		if channel.level == LevelUser {
-			say("user", LevelUser, channel.forms, 0)
-		} else {
-			say(tool, LevelTool, channel.forms, 0)
+		if channel.user {
+			source = "user"
 		}
+		say(source, channel.forms, 0)
 		if mixed && d.in(50) {
-			say(oneOf(d, "house_tools"), LevelTool, "text_forms", 5*time.Minute)
+			say(oneOf(d, "house_tools"), "text_forms", 5*time.Minute)
 		}
 		c.updates = append(c.updates, u)
 	}
