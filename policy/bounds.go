@@ -213,6 +213,9 @@ func (r *reader) orders(f strictyaml.Words) (out []string) {
 			r.Fault(t.Node, "no order can be read from it: "+why, example)
 		}
 		r.FaultIf(slices.Contains(out, t.S), t.Node, strictyaml.Word(t.S)+" stands twice", "remove one")
+		if strings.HasSuffix(t.S, " …") {
+			r.reaching = append(r.reaching, t.Node)
+		}
 		out = append(out, t.S)
 	}
 	r.FaultIf(emptyList(f.Place) || len(out) > maxOrders, f.Node, "between 1 and 32 orders", example)

@@ -497,6 +497,10 @@ func (r *reader) where(p *Policy, c *Contract, f *toolFile) {
 			c.Among = path[0]
 		}
 	}
+	for _, n := range r.reaching {
+		r.FaultIf(!f.Where.Given(), n, "an order reaches through its sentence where a place says whose it is", "where: [server/tool#/url]")
+	}
+	r.reaching = nil
 	r.FaultIf(f.Where.Given() && !c.Effect.Gated(), f.Where.Node, "a read is done wherever it is asked for", "effect: write")
 }
 

@@ -277,6 +277,7 @@ type rankFile struct {
 type reader struct {
 	*strictyaml.Reader
 	outputAt map[*Contract][]*strictyaml.Node // where each output stands, for lint
+	reaching []*strictyaml.Node               // orders of this contract that reach through their sentence
 }
 
 // Parse reads a policy. It returns either a policy or at least one
@@ -284,7 +285,7 @@ type reader struct {
 // where there is one, a hint. A word that is not of the format is a fault,
 // never ignored. The file name is only repeated in the faults.
 func Parse(file string, b []byte) (*Policy, []Fault) {
-	r := &reader{strictyaml.New(file), map[*Contract][]*strictyaml.Node{}}
+	r := &reader{Reader: strictyaml.New(file), outputAt: map[*Contract][]*strictyaml.Node{}}
 	if root := r.Parse(b, "a policy has at least the key tools"); root != nil {
 		var f policyFile
 		r.Decode(root, &f)
