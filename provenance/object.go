@@ -42,8 +42,10 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 	is := false
 	eachOrder(said, max(0, start-longestOrder), start, orders, func(phrase, order string, i, e int) bool {
 		stands := ends && leadsTo(s[e:], start-e, nouns)
-		if parsed(phrase).reaches {
+		if p := parsed(phrase); p.reaches {
 			stands = ends && reachesTo(said[e:start])
+		} else if len(p.tail) > 0 {
+			stands = ends && p.turnsTo(s, said, e, start, nouns)
 		} else if isTelling(order) {
 			stands = tellsOf(s[e:start])
 		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
@@ -180,6 +182,19 @@ func reachesTo(between string) bool {
 		}
 	}
 	return true
+}
+
+// turnsTo reports whether the second part of an order stands between the end of its first and a name,
+// and leads there.
+func (p parsedPhrase) turnsTo(s, said string, e, start int, nouns []string) bool {
+	for at := e; at < start; at++ {
+		if wordAt(said, at) && reachesTo(said[e:at]) && p.tail.follow(said, at, func(_ []string, end int) bool {
+			return end < start && endsAt(said, end) && leadsTo(s[end:], start-end, nouns)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // leadsTo reports whether what a text says before i leads from an order to a name there.

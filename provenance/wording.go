@@ -73,35 +73,39 @@ func PhraseFault(phrase string) string {
 	return "all of it may be left out"
 }
 
-// Phrases are all that a phrase stands for, at most so many.
+// Phrases are all that a phrase stands for, at most so many; of one of two parts, with " … " between them.
 func Phrases(phrase string, most int) []string {
-	all := [][]string{nil}
-	for _, t := range WordingOf(phrase) {
-		all = t.behind(all, most)
+	p := parsed(phrase)
+	all := p.words.phrases([]string{""}, most)
+	if len(p.tail) == 0 {
+		return all
 	}
-	out := make([]string, len(all))
-	for i, words := range all {
-		out[i] = strings.Join(words, " ")
+	for i := range all {
+		all[i] += " …"
 	}
-	return out
+	return p.tail.phrases(all, most)
+}
+
+// phrases are some with all behind each that a wording stands for.
+func (w Wording) phrases(before []string, most int) []string {
+	for _, t := range w {
+		before = t.behind(before, most)
+	}
+	return before
 }
 
 // behind are some phrases with a term behind each.
-func (t Term) behind(before [][]string, most int) (all [][]string) {
+func (t Term) behind(before []string, most int) (all []string) {
 	if t.Optional {
 		all = slices.Clone(before)
 	}
 	if t.Word != "" {
-		for _, words := range before {
-			all = append(all, append(slices.Clone(words), t.Word))
+		for _, said := range before {
+			all = append(all, strings.TrimLeft(said+" "+t.Word, " "))
 		}
 	}
 	for _, w := range t.One {
-		with := before
-		for _, t := range w {
-			with = t.behind(with, most)
-		}
-		all = append(all, with...)
+		all = append(all, w.phrases(before, most)...)
 	}
 	return all[:min(most, len(all))]
 }
@@ -141,9 +145,9 @@ func (w Wording) plain() (words []string) {
 
 // parsedPhrase is a phrase that was read, and whether one that it stands for is an order of what is put
 // somewhere or has a copy elsewhere, of what a sentence behind it tells, or of all that is named in the
-// rest of its sentence.
+// rest of its sentence; or, with a tail, of what that leads to, "rebase … onto".
 type parsedPhrase struct {
-	words                           Wording
+	words, tail                     Wording
 	fault                           string
 	puts, exchanges, tells, reaches bool
 }
@@ -155,8 +159,11 @@ func parsed(phrase string) parsedPhrase {
 		return p.(parsedPhrase)
 	}
 	plain, reaches := strings.CutSuffix(phrase, " …")
-	p := phraseParser{rest: plain, named: meanings()}
-	out := parsedPhrase{words: p.sequence(), reaches: reaches}
+	plain, tail, _ := strings.Cut(plain, " … ")
+	p := phraseParser{rest: tail, named: meanings()}
+	out := parsedPhrase{tail: p.sequence(), reaches: reaches}
+	p.rest += plain
+	out.words = p.sequence()
 	if out.fault = p.fault; out.fault == "" && p.rest != "" {
 		out.fault = "a " + p.rest[:1] + " without its other half"
 	}
