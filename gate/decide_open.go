@@ -489,9 +489,10 @@ var composed = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // typedWithin is where the user typed a value as a part of one word with others of the
 // call (R15): "octo/hello" says an owner and his repository, and neither of them says
 // anything beside another. The whole word is what he typed, and each part of it is an
-// argument as it stands.
+// argument as it stands. What has words that order it is ordered by them alone: an address that he
+// asks about orders no approval.
 func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
-	if j.contract == nil || l.key || l.answer || j.session() == nil {
+	if j.contract == nil || l.key || l.answer || j.session() == nil || l.rule != nil && provenance.SayOrders(l.rule.Words) {
 		return provenance.Quote{}, false
 	}
 	for _, k := range j.contract.Composites {

@@ -38,11 +38,12 @@ func (r *reader) composites(c *Contract, f *toolFile) {
 			continue
 		}
 		for _, at := range k.Args {
-			if !slices.ContainsFunc(c.Args, func(a ArgRule) bool {
-				return a.At.Source == at.Source && (a.Role == Target || a.Role == Selector)
-			}) {
-				r.Fault(t.Node, "a part of a composite is a target or a selector that the contract names", "")
-			}
+			named := false
+			c.everyArg(func(a *ArgRule, _ Effect) bool {
+				named = a.At.Source == at.Source && (a.Role == Target || a.Role == Selector)
+				return !named
+			})
+			r.FaultIf(!named, t.Node, "a part of a composite is a target or a selector that the contract names", "")
 		}
 		c.Composites = append(c.Composites, k)
 	}

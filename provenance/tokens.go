@@ -245,7 +245,7 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	} else if len(before) == i {
 		return 0, false
 	}
-	order := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") && !strings.Contains(w, " … ") })
+	order := SayOrders(words)
 	for _, w := range words {
 		if at, ok := turnedTo(before, r.text, w, number); ok {
 			return at, true
@@ -256,6 +256,12 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// SayOrders reports whether words before a value say what is ordered: one of them is several,
+// "merge pr".
+func SayOrders(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") && !strings.Contains(w, " … ") })
 }
 
 // turnedTo reports whether a text that goes on in another ends in the second part of a word of
