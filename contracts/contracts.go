@@ -128,7 +128,7 @@ func blocks(text string) (out []block) {
 
 var (
 	toolLine = regexp.MustCompile(`^  ` + Self + `/([^:\s]+):`)
-	outputOf = regexp.MustCompile(`(?:, output: |\n *- \{ output: )` + Self + `/([^#\s]+)#[^\s,\]]*(?:, phrases: \[[^\]]*\] \})?`)
+	outputOf = regexp.MustCompile(`(?:, output: |\n *- \{ output: )` + Self + `/([^#\s,\]]+)(?:#[^\s,\]]*)?(?:, phrases: \[[^\]]*\] \})?`)
 	// besideOf is at the end of a line what its argument accepts too where the server of another
 	// contract stands in the same policy. Here it stands alone, and accepts no such thing.
 	besideOf = regexp.MustCompile(`(from: \[[^\]]*)(\].*?) # beside: ([a-z0-9-]+)/([^#\s]+)(#\S+)\n`)

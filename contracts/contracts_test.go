@@ -25,6 +25,9 @@ var accepted = map[string][]string{
 	"filesystem": {"lines without join", "reports as authoritative"},
 	// The sum of a text is a condition of a write, and GitHub computes it.
 	"github": {"reports as authoritative"},
+	// The names of labels are their owner's, and no list of Gmail's shows one that he did not make.
+	// A call with a list of what is taken away is no case, and what stands in the list has a rule.
+	"gmail": {"lines without join", "the argument that tells the cases apart has no rule"},
 	// Linear gives a state its id; the one of an issue says which it gets.
 	"linear": {"reports as authoritative"},
 	// The short names of organisations are of small letters and digits: none holds a line's end.

@@ -492,7 +492,7 @@ var composed = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // argument as it stands. What has words that order it is ordered by them alone: an address that he
 // asks about orders no approval.
 func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
-	if j.contract == nil || l.key || l.answer || j.session() == nil || l.rule != nil && provenance.SayOrders(l.rule.Words) {
+	if j.contract == nil || l.key || l.answer || j.session() == nil || l.byOrder() {
 		return provenance.Quote{}, false
 	}
 	for _, k := range j.contract.Composites {
@@ -523,6 +523,9 @@ func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
 	}
 	return provenance.Quote{}, false
 }
+
+// byOrder reports whether words before a value say that it is what is ordered.
+func (l *leaf) byOrder() bool { return l.rule != nil && provenance.SayOrders(l.rule.Words) }
 
 // bindings are those of the contract, none where there is none.
 func (j *judge) bindings() []policy.Binding {

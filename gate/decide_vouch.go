@@ -256,7 +256,7 @@ func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Que
 			return true // R13
 		}
 		q := j.query(l, policy.Source{})
-		q.Named = j.setApart(l, q)
+		q.Named, q.Spoken = j.setApart(l, q), !j.strict && j.d.Effect&^(policy.Read|policy.Write|policy.Send) == 0
 		named, ok := names(j.named(), q)
 		if !ok {
 			return false

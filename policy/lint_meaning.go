@@ -117,7 +117,12 @@ func (s *Source) names(c *Contract, o *provenance.OutputRule) bool {
 	if s.Kind != FromOutput || s.Tool == "" || s.Server != c.Server || s.Tool != c.Tool {
 		return false
 	}
-	return !s.HasAt || o.At.Overlaps(s.At) || o.Extract == provenance.ExtractJSON && o.Pointer.Overlaps(s.At)
+	return !s.HasAt || standsAt(o, s.At)
+}
+
+// standsAt reports whether a pointer may be of what an output names, in the JSON of a text too.
+func standsAt(o *provenance.OutputRule, at provenance.Pattern) bool {
+	return o.At.Overlaps(at) || o.Extract == provenance.ExtractJSON && o.Pointer.Overlaps(at)
 }
 
 // supplied are the outputs that may vouch for an argument, by from: output.

@@ -41,7 +41,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	}
 	before := r.Count()
 	o.Authoritative, o.Keys, o.Secret, o.Creates, o.Names = f.Authoritative.Is, f.Keys.Is, f.Secret.Is, f.Creates.Is, f.Names.Is
-	o.Location = f.Location.Is
+	o.Location, o.Unique = f.Location.Is, f.Unique.Is
 	r.place(&o, f)
 	r.FaultIf(!f.Label.Given(), f.Node, "the output has no label", "label: system, party or external")
 	if f.Label.S == "user" || f.Label.S == "operator" {
@@ -65,6 +65,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 		r.FaultIf(!at.Exact() || o.Collection == "", f.Readers.Node, "readers is one exact pointer, relative to the record, at the member of a collection that names it (R14)", "collection: …, readers: /shared_with")
 	}
 	r.FaultIf(o.Names && (o.Label != writ.System || o.Keys), f.Names.Node, "names belongs to a value, beside the member of a collection, that the server guarantees (R14)", "label: system")
+	r.FaultIf(o.Unique && (o.Label != writ.System || o.Keys || c.Effect != Read), f.Unique.Node, "unique belongs to a value of a read's, beside the member of a collection, that the server itself gives to one record alone (R9)", "effect: read, label: system")
 	r.searched(&o, c, f)
 	r.ranks(&o, f)
 	switch o.Lifetime = r.duration(f.Lifetime, "lifetime: 10m"); {
@@ -276,9 +277,9 @@ func (r *reader) reference(p *Policy, t strictyaml.String, origin bool) {
 	switch {
 	case c == nil:
 		r.Fault(t.Node, "no contract of this policy has that name; the rule can never match", "declare the tool whose output it is")
-	case has && !slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return o.At.Overlaps(at) }):
+	case has && !slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return standsAt(&o, at) }):
 		r.Fault(t.Node, "that contract has no output there; the rule can never match", "add it to the outputs of "+tool)
-	case origin && slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return o.At.Overlaps(at) && o.Label < writ.Party }):
+	case origin && slices.ContainsFunc(c.Outputs, func(o provenance.OutputRule) bool { return standsAt(&o, at) && o.Label < writ.Party }):
 		r.Fault(t.Node, "anyone can write what stands there, so it says of nobody that he spoke (R12)", "label: party, where the server authenticates the sender")
 	}
 }

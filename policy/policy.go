@@ -252,6 +252,8 @@ type outputFile struct {
 	On strictyaml.String `yaml:"on"`
 	// Names says that people call the record by this value (R14).
 	Names strictyaml.Truth `yaml:"names"`
+	// Unique says that the server gives this value to one record alone (R9).
+	Unique strictyaml.Truth `yaml:"unique"`
 	// LookedUp is the argument, /user, that names the one record the value is of, by a name
 	// that no two have (R9).
 	LookedUp strictyaml.String `yaml:"looked_up"`

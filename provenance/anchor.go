@@ -30,14 +30,15 @@ type Names struct {
 
 // named is one of them.
 type named struct {
-	at    Quote
-	word  string
-	whole []uint32 // facts that it is the value of
-	last  []uint32 // paths that it is the last element of, where it has an extension
-	up    []uint32 // members that were looked up by it
-	cased []uint32 // facts of several words that it is in other letters, where it is none and nothing else
-	short bool     // too short to name anything but where it is a proper name
-	hash  bool     // a # stands before it, which says that it is what people call something (`names`)
+	at     Quote
+	word   string
+	whole  []uint32 // facts that it is the value of
+	last   []uint32 // paths that it is the last element of, where it has an extension
+	up     []uint32 // members that were looked up by it
+	cased  []uint32 // facts of several words that it is in other letters, where it is none and nothing else
+	single bool     // and of one word, by which nothing is destroyed
+	short  bool     // too short to name anything but where it is a proper name
+	hash   bool     // a # stands before it, which says that it is what people call something (`names`)
 }
 
 // Names returns what the user may have named.
@@ -87,8 +88,8 @@ func (n *Names) add(t *turn, at span) {
 		name.last, name.up = nil, nil
 	}
 	held := len(name.whole) + len(name.last) + len(name.up)
-	if folded, ok := inAnyCase(word); ok && !hash && held == 0 {
-		name.cased = slices.Clone(n.l.store.under(n.l.digest(casedDomain, folded)))
+	if folded, own := inAnyCase(word); own > 0 && !hash && held == 0 {
+		name.cased, name.single = slices.Clone(n.l.store.under(n.l.digest(casedDomain, folded))), own == 1
 	}
 	if held+len(name.cased) > 0 && (!name.short || shortName(word) || hash && shortTag(word)) && !t.own.closes(at) && !t.own.cuts(at) {
 		n.said = append(n.said, name)
@@ -119,9 +120,9 @@ func (l *Ledger) holding(word string) (whole, last []uint32) {
 // session holds that value. Any scalar, whoever guarantees it, names a record only
 // in a whole listing: one the server makes of its own (Authoritative) where nobody
 // said what to list, the user's words included, or the twin is just unseen; or in a
-// search for that very name (search.go). A name of several words does in other letters too, out
+// search for that very name (search.go), or where the server gives it to no other (`unique`). A name of several words does in other letters too, out
 // of a whole listing that has it in no others. What is the model's own names none. A scalar that is a member of another collection
-// names that one, unless the operator says that people call the record so (`names`). A record with two members of the collection relates them, and
+// names that one, unless the operator says that people call the record so (`names`) or that it is its alone (`unique`). A record with two members of the collection relates them, and
 // is neither's. Of a path its last element names it, if it has an extension. A member that
 // was looked up by a name (`looked_up`) has that name too, which no other has, unless an act of
 // the session was sent it: it could be called so first.
@@ -172,13 +173,21 @@ func (a *anchoring) by(name *named) bool {
 		return false
 	}
 	a.free = a.guaranteed && !closed && !a.hash && anyWord(Name, name.word) && !own.called(at.start, words)
-	a.ours = !a.sent && (a.hash || closed && (own.properName(at) || own.apart(at, words)))
+	a.stands(own, at, words)
 	t := Untyped
 	if id, _ := q.Value.Text(); id == name.word {
 		t = q.Type
 	}
 	a.plain = anyWord(t, name.word)
-	return !a.plain || !a.guaranteed || !q.Named || a.hash || own.apart(at, words) || closed && own.properName(at)
+	return !a.plain || !a.guaranteed || !q.Named || a.hash || a.noun || own.apart(at, words) || closed && own.properName(at)
+}
+
+// stands looks at how a name is written, and what stands around it.
+func (a *anchoring) stands(own *reading, at span, words []string) {
+	closed := a.closed()
+	a.noun = closed && a.q.Spoken && NounBehind(own.text, at.start, at.end, words)
+	a.ours = !a.sent && (a.hash || a.noun || closed && (own.properName(at) || own.apart(at, words)))
+	a.anyCase = a.guaranteed && a.q.Spoken && a.ours && (a.noun || own.inQuotes(at) || own.called(at.start, words) && NameEnds(own.text, at.end))
 }
 
 // anchoring is the state of one question.
@@ -192,6 +201,8 @@ type anchoring struct {
 	sent       bool            // an act of this session was sent it
 	free       bool            // strangers can be called so, and it is a word of a sentence, with a digit too
 	hash       bool            // of it, what people call the record counts alone
+	noun       bool            // a word for such things stands behind it, in a collection that strangers add nothing to
+	anyCase    bool            // and it is set apart so that other letters do
 	cased      bool            // it is written in other letters: a whole list alone shows that there is no twin of what strangers add to
 	at         Quote           // where it stands
 	marks      map[Type]uint32 // of the value asked for
@@ -205,7 +216,7 @@ func (a *anchoring) names(n *named) bool {
 	if a.l.store.crowded(n.whole) || a.l.store.crowded(n.last) || a.l.store.crowded(n.cased) {
 		return false // the twin may be what is not kept
 	}
-	if a.cased = len(n.cased) > 0; a.cased && a.guaranteed {
+	if a.cased = len(n.cased) > 0; a.cased && (a.guaranteed && !a.anyCase || n.single && !a.guaranteed) {
 		return false
 	}
 	found := false
@@ -245,21 +256,20 @@ func (a *anchoring) lookedUp(i uint32) (anchor, other bool) {
 // longestCased bounds the bytes of a name that is found in any letters.
 const longestCased = 64
 
-// inAnyCase returns what a name of several words is in any letters, with blanks for the low
-// lines that agents write. Of one word, which any sentence may have, there is nothing, nor where the
-// others are those with which a sentence goes on: "to do", "in the office".
-func inAnyCase(name string) (string, bool) {
+// inAnyCase returns what a name is in any letters, with blanks for the low lines that agents write,
+// and how many of its words are none with which a sentence goes on: "to do", "in the office". One
+// word any sentence may have.
+func inAnyCase(name string) (_ string, own int) {
 	if len(name) > longestCased {
-		return "", false
+		return "", 0
 	}
 	name = strings.ReplaceAll(strings.ToLower(name), "_", " ")
-	own := 0
 	for w := range strings.FieldsSeq(name) {
 		if !GoesOn(w) {
 			own++
 		}
 	}
-	return name, own > 1
+	return name, own
 }
 
 // shortName reports whether a text can be a name that people have, though it is short: "Bob".
@@ -291,13 +301,13 @@ func (a *anchoring) holds(i uint32) (anchor, other bool) {
 	}
 	rec, ok := s.record(f)
 	if !ok {
-		return a.cased && m.collection == a.q.Collection && m.named && f.label >= writ.System && (f.flags&listed != 0 || a.closed()), false
+		return a.cased && !a.guaranteed && m.collection == a.q.Collection && m.named && f.label >= writ.System && (f.flags&listed != 0 || a.closed()), false
 	}
 	id := m.collection == a.q.Collection // and so the very one
 	in := a.beside(i, rec)
 	least := a.least(a.ours && (id || m.calls) && !in.opened, m.calls)
-	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || (m.collection == "" || m.calls) && f.label >= least && (in.complete || a.l.searchedFor(f, a.at))
-	worth = worth && (in.complete || !a.cased || id && a.closed())
+	worth := id && !(a.guaranteed && a.plain && f.flags&opened != 0) || (m.collection == "" || m.calls || m.unique) && f.label >= least && (in.complete || m.unique || a.l.searchedFor(f, a.at))
+	worth = worth && (in.complete || !a.cased || id && a.closed()) && (!a.cased || !a.guaranteed || m.calls)
 	return in.mine && !in.other && worth && f.node == rec && (!a.hash || m.calls), in.other
 }
 

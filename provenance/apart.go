@@ -85,6 +85,49 @@ var goingOn = []map[string]bool{articles, idle, denying, asking, wondering, lead
 	de du des d' pour avec sans sur sous dans chez par vers entre qui que dont où lequel laquelle et ou mais appelé appelée nommé nommée intitulé commençant finissant est
 	del al para con sin sobre bajo en entre por hacia desde hasta cuyo cuya donde el cual que y o pero llamado llamada titulado titulada empieza termina es está`)}
 
+// NounBehind reports whether a word for such things stands right behind a stretch of a text and says
+// that it is what one is called: "the Portal team", "in Portal team". What leads to a name stands
+// before it, or the clause begins there: of "the Customer Portal team" Portal is a part. Words by
+// which people tell things without their names ("the whole team", "another team") are none.
+func NounBehind(text string, start, end int, nouns []string) bool {
+	noun, ok := strings.CutPrefix(text[end:], " ")
+	if i := strings.IndexFunc(noun, func(r rune) bool { return !isAlnum(r) && r != '-' && r != '_' }); i >= 0 {
+		noun = noun[:i]
+	}
+	if !ok || noun == "" || !slices.ContainsFunc(nouns, func(n string) bool { return strings.EqualFold(n, noun) }) {
+		return false
+	}
+	name := wordsOf(text[start:end])
+	if len(name) == 0 || slices.ContainsFunc(name, func(w string) bool {
+		return GoesOn(w) || choosing[w] || indicating[w]
+	}) || Spares(text, start) {
+		return false
+	}
+	before := text[:start]
+	clauses := clausesOf(before[sentenceOf(before):])
+	words := wordsOf(clauses[len(clauses)-1].text)
+	return len(words) == 0 || leadsIn[words[len(words)-1]]
+}
+
+// NameEnds reports whether no further word of a name stands behind a stretch of a text, where
+// nothing is known but how it is written.
+func NameEnds(text string, end int) bool {
+	rest := strings.TrimLeft(text[end:], " \t")
+	r, _ := utf8.DecodeRuneInString(rest)
+	return rest == "" || rest[0] == '\n' || isBreak(r) || strings.ContainsRune(quotes+brackets, r) || len(rest) < len(text[end:]) && GoesOn(rest)
+}
+
+var (
+	// indicating are words by which people tell a thing that has another name, or none.
+	indicating = wordSet(`whole entire same new old right wrong current existing usual main other another own next previous big small
+		ganze ganzen gleiche gleichen neue neuen alte alten richtige andere anderen même nouvelle nouveau mismo misma nuevo nueva`)
+	// leadsIn are the words that lead to the name of a thing.
+	leadsIn = wordSet(`the our my your in into to for on onto at of from with by and or
+		der die das den dem unser unsere unserem unseren mein meine meinem meinen im ins am in an auf für von zu zum zur und oder
+		le la les notre mon ma dans en au du de pour sur et ou el los las nuestro nuestra mi a para y o il lo nostro nostra nel nella per e
+		o os as nosso nossa no na em het de onze ons mijn`)
+)
+
 // inQuotes reports whether quotation marks stand directly around a stretch.
 func (r *reading) inQuotes(at span) bool {
 	before, _ := utf8.DecodeLastRuneInString(r.text[:at.start])

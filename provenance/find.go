@@ -69,6 +69,10 @@ type Query struct {
 	// Named asks of what could be words of any sentence that the user set it apart as a
 	// name: strangers can be called so.
 	Named bool
+	// Spoken lets what people call a member of a closed collection (`names`) be known by a word for
+	// such things right behind it, and behind one and in quotation marks in other letters too: the
+	// act writes and sends, and no more. Chosen alone looks at it.
+	Spoken bool
 	// Proper lets a proper name within a sentence be set apart so. Typed alone looks at it.
 	Proper bool
 	// Ordered asks that the user said of the value that it is to be run (Orders). Typed

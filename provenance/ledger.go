@@ -544,7 +544,7 @@ func metaOf(o *Observation, leaf *Leaf) meta {
 	m := meta{server: o.Server, tool: o.Tool, key: leaf.Key}
 	if r := leaf.Rule; r != nil {
 		m.rule, m.named = source(r), true
-		m.typ, m.collection, m.secret, m.creates, m.calls, m.lifetime = leaf.Type, r.Collection, r.Secret, r.Creates, r.Names, r.Lifetime
+		m.typ, m.collection, m.secret, m.creates, m.calls, m.unique, m.lifetime = leaf.Type, r.Collection, r.Secret, r.Creates, r.Names, r.Unique, r.Lifetime
 	}
 	return m
 }
@@ -603,7 +603,7 @@ func (l *Ledger) fileText(leaf *Leaf, j judged, i uint32) {
 			}
 		}
 	}
-	if name, ok := inAnyCase(said); ok && leaf.Rule != nil {
+	if name, own := inAnyCase(said); leaf.Rule != nil && (own > 1 || own == 1 && leaf.Rule.Names) {
 		l.store.file(l.digest(casedDomain, name), i)
 	}
 }

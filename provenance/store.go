@@ -82,6 +82,7 @@ type meta struct {
 	key, named         bool
 	secret, creates    bool
 	calls              bool          // people call the record so
+	unique             bool          // no other record ever has it
 	lifetime           time.Duration // of a one-time value (R19), else 0
 }
 

@@ -27,7 +27,7 @@ import (
 
 const worldPolicy = `
 pins: optional
-collections: { user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true }, ticket: { closed: true }, slip: {}, page: {} }
+collections: { coding: {}, user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true }, ticket: { closed: true }, slip: {}, page: {} }
 tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
@@ -36,7 +36,7 @@ tools:
     { at: /ids/*, label: system, type: id } ] }
   a/all: { effect: read, outputs: [ { at: /users/*, label: system, collection: user, authoritative: true } ] }
   a/rows: { effect: read, outputs: [
-    { at: /rows/*/id, label: system, collection: row, authoritative: true, readers: /shared }, { at: /rows/*/title, label: external, matches: /q }, { at: /rows/*/name, label: system, names: true }, { at: /rows/*/city, label: system },
+    { at: /rows/*/id, label: system, collection: row, authoritative: true, readers: /shared }, { at: /rows/*/title, label: external, matches: /q }, { at: /rows/*/name, label: system, names: true }, { at: /rows/*/city, label: system }, { at: /rows/*/code, label: system, unique: true, collection: coding },
     { at: /rows/*/parts/*, label: system, collection: part }, { at: /rows/*/brand, label: system, collection: brand } ] }
   a/whose: { effect: read, outputs: [ { at: /row, label: system, collection: row, looked_up: /called } ] }
   a/table: { effect: read, outputs: [
@@ -151,11 +151,12 @@ var (
 		"dora", "ask dora", "'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example",
 		"user=13", "(user='bobby')", "x=carol-long", "a=b=123456", "'bobby'", "ask Caro", "ask Caro Bob", "'the chief'", "user the chief", "user=bobby src=13", `m="a b" user='bobby'`,
-		"tell Anna", "tell Anna", "tell Bob and Anna that", "ask Boris", "Boris Anna", "the Anna", "'anna' and Bob", "row Boris", "@bobby", "ask '@bobby'", "a@bobby"}
+		"tell Anna", "tell Anna", "tell Bob and Anna that", "ask Boris", "Boris Anna", "the Anna", "'anna' and Bob", "row Boris", "row anna.", "row boris anna", "the anna row", "in Anna row", "the Boris Anna row, R-21", "not the Boris row", "R-22", "the row R-22.", "@bobby", "ask '@bobby'", "a@bobby"}
 	worldDays    = []string{"on 2027-01-15", "on 2027-01-15", "tomorrow", "at 19:00", "at 19:00", "from 19:00", "for two hours", "at 7 pm or 8 pm", "> at 19:00", "in two hours", "for 30 minutes"}
 	worldSums    = []string{`1`, `25`, `25`, `100`, `100`, `7`, `-7`}
 	worldTimes   = []string{`"2027-01-15"`, `"2027-01-15T19:00:00"`, `"2027-01-15T21:00:00"`, `"19:00"`, `"21:00"`, `"2027-01-15T20:00:00"`, `"2027-01-15T10:00:00"`, `"2027-01-15T10:30:00"`}
 	worldNames   = []string{`"Anna"`, `"Anna"`, `"Bob"`, `"Boris"`, `"anna"`, `"Boris Anna"`}
+	worldCodings = []string{`"R-1"`, `"R-21"`, `"R-22"`, `"R-22"`, `"Anna"`, `7`}
 	worldParts   = []string{`"part-1"`, `"part-2"`, `"part-3"`, `"part-4"`, `"part-5"`}
 	worldBrands  = []string{`"brand-a"`, `"brand-b"`, `"brand-c"`}
 	worldRooms   = []string{`"room-0001"`, `"room-0002"`}
@@ -760,7 +761,7 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 				part := w.pick(worldParts)
 				title := w.pick([]string{`"Blue lamp"`, `"Blue lamp"`, `"blue lamp"`, `"Blue_lamp"`, `"bobby"`, `"brand-b"`})
 				w.shown["part"], w.shown["who"] = append(w.shown["part"], part), append(w.shown["who"], title)
-				row := fmt.Sprintf(`"title":%s,"name":%s,"city":%s,"parts":[%s],%s"brand":%s}`, title, w.pick(worldNames), w.pick(worldNames), part, w.pick([]string{`"shared":[],`, `"shared":[],`, `"shared":["bobby"],`, ""}), w.pick(worldBrands))
+				row := fmt.Sprintf(`"title":%s,"name":%s,"city":%s,"code":%s,"parts":[%s],%s"brand":%s}`, title, w.pick(worldNames), w.pick(worldNames), w.pick(worldCodings), part, w.pick([]string{`"shared":[],`, `"shared":[],`, `"shared":["bobby"],`, ""}), w.pick(worldBrands))
 				if f == "table" {
 					es = append(es, v+":{"+row)
 				} else {

@@ -98,7 +98,7 @@ func (s *Session) inTwo(l *leaf) bool {
 // composite reports whether a reference quotes one word in which the user wrote a value
 // and the other arguments that the contract's form of it has (R15).
 func (s *Session) composite(c *call, l *leaf, r gate.Ref) bool {
-	return c.contract != nil && !provenance.SayOrders(l.words()) && slices.ContainsFunc(c.contract.Composites, func(k policy.Composite) bool {
+	return c.contract != nil && !ordering(l.words()) && slices.ContainsFunc(c.contract.Composites, func(k policy.Composite) bool {
 		word, mine := k.Text[0], false
 		for i, at := range k.Args {
 			n := slices.IndexFunc(c.leaves, func(o *leaf) bool { return !o.key && !o.answer && matches(at, o.path) })

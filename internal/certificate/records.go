@@ -231,6 +231,7 @@ type calling struct {
 	plain      bool             // a sentence may have them, and strangers a name
 	free       bool             // the same of a name, in a collection that strangers add to
 	unset      bool             // plain, and nothing sets them apart
+	inLetters  bool             // set apart so that a name in other letters is meant
 }
 
 // calling returns what a reference quotes as what may name a record; false where it names none.
@@ -250,8 +251,21 @@ func (s *Session) calling(c *call, collection string, of []string, value strictj
 	}
 	n.free = guaranteed && !n.closed && !n.hash && wordy(provenance.Name, strictjson.StringOf(words)) && !t.called(e.Start, false, of)
 	n.plain = guaranteed && wordy(provenance.Untyped, strictjson.StringOf(words))
-	n.unset = n.plain && (n.sent || !n.hash && !(n.closed && (t.name(e) || t.apart(e, of))))
+	n.stands(t.nounBehind(c, collection, e, of), c.spoken(), of)
 	return n, true
+}
+
+// stands looks at what sets a name apart, as a word for such things behind it does.
+func (n *calling) stands(noun, spoken bool, of []string) {
+	t, e := n.turn, n.ref
+	n.unset = n.plain && (n.sent || !n.hash && !(n.closed && (t.name(e) || t.apart(e, of))) && !noun)
+	n.inLetters = n.closed && !n.sent && spoken && (noun || t.alone(e, of))
+}
+
+// alone reports whether a reference quotes a whole name: in quotation marks, or behind a word for
+// such things, where no more of it stands behind.
+func (t *turn) alone(e gate.Ref, words []string) bool {
+	return t.marked(e.Start, e.End) || t.called(e.Start, false, words) && provenance.NameEnds(t.own, e.End)
 }
 
 // member reports whether a place has a member of the collection, and other whether it is
@@ -301,12 +315,16 @@ func (s *Session) byBase(n *calling) (named, other bool) {
 func hasBase(words string) bool { return strings.Contains(strings.Trim(words, "."), ".") }
 
 // spelled are the places where words stand, or where they do in no record, of what stands there in
-// other letters: cased, by which nobody is sent anything.
+// other letters: cased, by which nobody is sent anything, but what is set apart so.
 func (s *Session) spelled(n *calling) (places []*place, cased bool) {
 	if places = s.spelling(n.words); len(places) > 0 || n.hash || len(s.lookups[n.words]) > 0 || hasBase(n.words) && len(s.same[baseKey(n.words)]) > 0 {
 		return places, false
 	}
-	if k := casedKey(n.words); k != "" {
+	least := 2
+	if n.guaranteed {
+		least = 1 // by one word nothing is destroyed
+	}
+	if k := casedKey(n.words, least); k != "" {
 		return s.same[k], true
 	}
 	return nil, false
@@ -315,7 +333,7 @@ func (s *Session) spelled(n *calling) (places []*place, cased bool) {
 // bySpelling reports whether words stand in the record that is meant, or in another's too.
 func (s *Session) bySpelling(n *calling) (named, other bool) {
 	places, cased := s.spelled(n)
-	if cased && n.guaranteed {
+	if cased && n.guaranteed && !n.inLetters {
 		return false, true
 	}
 	for _, p := range places {
@@ -329,18 +347,39 @@ func (s *Session) bySpelling(n *calling) (named, other bool) {
 		case another:
 			return false, true
 		case !in:
-			named = named || cased && id && p.label >= writ.System && (p.listed || n.closed)
+			named = named || cased && !n.guaranteed && id && p.label >= writ.System && (p.listed || n.closed)
 		default:
-			worth := id && !(n.guaranteed && p.opened && wordy(p.typ, strictjson.StringOf(n.words))) ||
-				(p.collection() == "" || p.isName()) && p.label >= n.least(p, r.chosen) && (r.complete || s.searchedFor(p, n.turn, n.ref))
-			named = named || r.holds && worth && (r.complete || !cased || id && n.closed) && p.direct(depth) && (!n.hash || p.isName())
+			named = named || r.holds && s.worthOf(n, p, r, id, cased) && p.direct(depth) && (!n.hash || p.isName())
 		}
 	}
 	return named, false
 }
 
+// nounBehind reports whether a word for such things stands behind what names a record that strangers
+// do not make, for an act that writes and sends.
+func (t *turn) nounBehind(c *call, collection string, e gate.Ref, words []string) bool {
+	return c.spoken() && c.closed(collection) && provenance.NounBehind(t.own, e.Start, e.End, words)
+}
+
+// spoken reports whether an act takes what is called so as people speak of it.
+func (c *call) spoken() bool {
+	return !c.strict && c.effect&^(policy.Read|policy.Write|policy.Send) == 0
+}
+
+// worthOf reports whether what stands at a place may name its record, id where it is the very member.
+func (s *Session) worthOf(n *calling, p *place, r members, id, cased bool) bool {
+	if cased && (!r.complete && !(id && n.closed) || n.guaranteed && !p.isName()) {
+		return false
+	}
+	return id && !(n.guaranteed && p.opened && wordy(p.typ, strictjson.StringOf(n.words))) ||
+		(p.collection() == "" || p.isName() || p.isUnique()) && p.label >= n.least(p, r.chosen) && (r.complete || p.isUnique() || s.searchedFor(p, n.turn, n.ref))
+}
+
 // isName reports whether the operator says of a place that its record is called so.
 func (p *place) isName() bool { return p.rule != nil && p.rule.Names }
+
+// isUnique reports whether the server gives what stands at a place to one record alone.
+func (p *place) isUnique() bool { return p.rule != nil && p.rule.Unique }
 
 // least is the label that a field needs for words in it to name its record; one that
 // no result has, where these name none.
@@ -566,5 +605,5 @@ func (s *Session) plainly(c *call, l *leaf, e gate.Ref) bool {
 	if id, isText := l.value.Text(); isText && id == words {
 		of = l.typ()
 	}
-	return ok && wordy(of, strictjson.StringOf(words)) && !t.hashed(e) && !t.apart(e, l.words()) && !(c.closed(l.collection()) && t.name(e))
+	return ok && wordy(of, strictjson.StringOf(words)) && !t.hashed(e) && !t.apart(e, l.words()) && !(c.closed(l.collection()) && t.name(e)) && !t.nounBehind(c, l.collection(), e, l.words())
 }

@@ -92,18 +92,22 @@ func (p *place) keys() []string {
 		out = append(out, baseKey(base))
 	}
 	if text, ok := p.value.Text(); ok && p.rule != nil && !p.key {
-		if k := casedKey(text); k != "" {
+		least := 2
+		if p.isName() {
+			least = 1
+		}
+		if k := casedKey(text, least); k != "" {
 			out = append(out, k)
 		}
 	}
 	return out
 }
 
-// casedKey is that of a name of several words in any letters, "" for another: two of them are
-// none with which a sentence goes on.
-func casedKey(name string) string {
+// casedKey is that of a name in any letters, "" for one with fewer words that are none with which a
+// sentence goes on.
+func casedKey(name string, least int) string {
 	words := slices.DeleteFunc(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return unicode.IsSpace(r) || r == '_' }), provenance.GoesOn)
-	if len(name) > 64 || len(words) < 2 {
+	if len(name) > 64 || len(words) < least {
 		return ""
 	}
 	return "cased\x00" + strings.ReplaceAll(strings.ToLower(name), "_", " ")

@@ -469,7 +469,7 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	if t.assigned(i) {
 		before = t.own[:i-1]
 	}
-	ordered := slices.ContainsFunc(words, func(w string) bool { return len(strings.Fields(w)) > 1 && !slices.Contains(strings.Fields(w), "…") })
+	ordered := ordering(words)
 	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
 		if t.turned(before, w, number) {
 			return true
@@ -477,6 +477,11 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 		at := len(before) - len(w)
 		return w != "" && w != provenance.Numbered && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at) && (!ordered || provenance.Means(t.own, at, len(before)))
 	})
+}
+
+// ordering reports whether words before a value are an order: one of them is several.
+func ordering(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return len(strings.Fields(w)) > 1 && !slices.Contains(strings.Fields(w), "…") })
 }
 
 // turned reports whether a text ends in the second part of a word of two ("scale … to") that
