@@ -492,7 +492,7 @@ var composed = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // argument as it stands. What has words that order it is ordered by them alone: an address that he
 // asks about orders no approval.
 func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
-	if j.contract == nil || l.key || l.answer || j.session() == nil || l.byOrder() {
+	if j.contract == nil || l.key || l.answer || j.session() == nil {
 		return provenance.Quote{}, false
 	}
 	for _, k := range j.contract.Composites {
