@@ -107,8 +107,8 @@ type OutputRule struct {
 	On string
 	// Names says that people call the record by this value (R14).
 	Names bool
-	// Unique says that the server gives this value to one record and to no other, ever: it names
-	// that record without a whole list (R9).
+	// Unique says that the server gives this value to one record and to no other: it names that
+	// record without a whole list (R9).
 	Unique bool
 	// LookedUp, unless "", is the argument, as a pointer, of a lookup: the operator says that
 	// this is the member of its collection whose name stands there, and that no two have one
