@@ -87,14 +87,17 @@ var goingOn = []map[string]bool{articles, idle, denying, asking, wondering, lead
 
 // NounBehind reports whether a word for such things stands right behind a stretch of a text and says
 // that it is what one is called: "the Portal team", "in Portal team". What leads to a name stands
-// before it, or the clause begins there: of "the Customer Portal team" Portal is a part. Words by
-// which people tell things without their names ("the whole team", "another team") are none.
+// before it, or the clause begins there, and no more of it behind that word: of "the Customer Portal
+// team" and "the Portal team lead" it is a part. Words by which people tell things without their names
+// ("the whole team", "another team") are none.
 func NounBehind(text string, start, end int, nouns []string) bool {
 	noun, ok := strings.CutPrefix(text[end:], " ")
 	if i := strings.IndexFunc(noun, func(r rune) bool { return !isAlnum(r) && r != '-' && r != '_' }); i >= 0 {
 		noun = noun[:i]
 	}
-	if !ok || noun == "" || !slices.ContainsFunc(nouns, func(n string) bool { return strings.EqualFold(n, noun) }) {
+	behind := end + len(" ") + len(noun)
+	if !ok || noun == "" || !slices.ContainsFunc(nouns, func(n string) bool { return strings.EqualFold(n, noun) }) ||
+		!NameEnds(text, behind) || strings.HasPrefix(text[behind:], "'") || strings.HasPrefix(text[behind:], "’") {
 		return false
 	}
 	name := wordsOf(text[start:end])
