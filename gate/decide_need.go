@@ -421,7 +421,7 @@ func (j *judge) supplies(c *policy.Contract, o *provenance.OutputRule, l *leaf) 
 		}
 		switch {
 		case src.Kind == policy.FromDerived && (src.Op == policy.PathJoin || src.Op == policy.TypedIn):
-			return o.Type == provenance.Path || o.HasJoin
+			return o.HasJoin || o.Type == provenance.Path && (o.Collection == q.Collection || o.Collection == "" || q.Collection == "")
 		case src.Kind == policy.FromDerived && src.Op == opTemplate:
 			return c.Tool == string(policy.ListTemplates)
 		case src.Kind != policy.FromOutput, l.isSmall() && !q.KnowsSmall(o.Collection, o.Type), src.Server != "" && src.Server != c.Server, src.Tool != "" && src.Tool != c.Tool:
