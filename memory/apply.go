@@ -219,7 +219,7 @@ func (s *State) doEdge(e *Event, ed *Edge, at []byte) error {
 		ed.Quote = textOf(strictjson.Get(at, "quote"))
 	}
 	switch {
-	case ed.Type == Supersedes && e.V < EventVersion:
+	case ed.Type == Supersedes && e.V < formVersion:
 		return nil // it was computed
 	case ed.Type == Supersedes && s.propositions.get(ed.From) == nil,
 		ed.Type == Supports && ed.From != ed.Decision && s.observations.get(ed.From) == nil:
@@ -328,17 +328,32 @@ func (s *State) doErase(o *EraseOp) error {
 }
 
 // hearEarlier lowers what statements of earlier versions count to what is left that bears them
-// out: a fold that never had the texts could not tell what they said.
+// out, where a text of it is gone: a fold that never had that could not tell what it said.
 func (s *State) hearEarlier() {
 	for _, id := range s.edges.base.keys() {
 		ed := s.edges.get(id)
-		if ed.Type != Supports || number(ed.Decision) > s.inherited {
+		if ed.Type != Supports || number(ed.Decision) > s.inherited || !s.lacks(ed) {
 			continue
 		}
 		if l := s.earlier(ed); l < ed.Level {
 			s.edges.edit(id).Level = l
 		}
 	}
+}
+
+// lacks reports whether a text is gone of what a statement was read from.
+func (s *State) lacks(ed *Edge) bool {
+	o, p := s.observations.get(ed.From), s.propositions.get(ed.To)
+	if o == nil || o.Status == Erased || p.Gone {
+		return true
+	}
+	return slices.ContainsFunc([]string{p.Subject, p.Object}, func(id string) bool {
+		id = s.resolve(id)
+		return slices.ContainsFunc(append([]string{id}, s.ix.mergedFrom.of(id)...), func(id string) bool {
+			en := s.entities.get(id)
+			return en != nil && en.Names[0].Gone
+		})
+	})
 }
 
 func (s *State) doDistrust(o *DistrustOp) error {

@@ -160,7 +160,7 @@ func (u *unit) asks(a asking, at int) bool {
 // It is so in English; elsewhere one word says it, or what is said of a thing
 // stands behind it.
 func (u *unit) partOfAnother(w string, a asking) bool {
-	toks, part := tokens(u.text), false
+	toks, part := tokens(u.text, false, 0), false
 	for i, t := range toks {
 		if matches(t.words, w) {
 			if part = a.begins(toks[i:]); !part {

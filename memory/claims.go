@@ -133,8 +133,11 @@ func (d *draftEvent) attested(n Name, level int) bool {
 }
 
 // earlier is at what level a statement of an earlier version counts by the rules
-// as they are.
+// as they are. A ruling counts as it did.
 func (s *State) earlier(ed *Edge) int {
+	if ed.From == ed.Decision {
+		return ed.Level
+	}
 	o, p := s.observations.get(ed.From), s.propositions.get(ed.To)
 	d := &draftEvent{State: s, left: maxLooked, read: map[string]*witness{}}
 	if o == nil || p == nil || !d.bears(d.witness(o), p) {

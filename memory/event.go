@@ -15,9 +15,15 @@ import (
 )
 
 // EventVersion is the version of events this package writes: of their format,
-// and of the rules they are decided by. Those of the version before are read and
-// applied as they stand, and not decided again.
-const EventVersion = 4
+// and of the rules they are decided by. Those of the versions from oldestVersion on
+// are read, and not decided again: what they recorded is applied, and what a sentence
+// is worth as evidence is computed by the rules as they are.
+const EventVersion = 5
+
+const (
+	oldestVersion = 3
+	formVersion   = 4 // has the form of this one, and other rules
+)
 
 // Kind says what an event is.
 type Kind string
@@ -231,15 +237,16 @@ func ParseEvent(b []byte) (*Event, error) {
 	if err := strictjson.Check(b, eventLimits); err != nil {
 		return nil, fmt.Errorf("memory: event: %w", err)
 	}
-	// Of an event of an earlier version what was computed then is left out: it is
+	// Of an event of an earlier form what was computed then is left out: it is
 	// computed anew.
-	earlier := string(strictjson.Get(b, "v")) != strconv.Itoa(EventVersion)
+	v := string(strictjson.Get(b, "v"))
+	earlier := v != strconv.Itoa(EventVersion) && v != strconv.Itoa(formVersion)
 	e := &Event{}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if !earlier {
 		d.DisallowUnknownFields()
 	}
-	if err := d.Decode(e); err != nil || earlier && e.V >= EventVersion {
+	if err := d.Decode(e); err != nil || earlier && e.V >= formVersion {
 		return nil, errEvent // the library's words repeat the text
 	}
 	again, err := e.Bytes()
@@ -258,7 +265,7 @@ func ParseEvent(b []byte) (*Event, error) {
 // check holds what the form alone does not say.
 func (e *Event) check() error {
 	switch {
-	case e.V != EventVersion && e.V != EventVersion-1:
+	case e.V < oldestVersion || e.V > EventVersion:
 		return errors.New("memory: an event of a version this one does not know")
 	case e.N == 0 || e.At < 0 || e.At > maxInstant:
 		return errEvent
@@ -273,7 +280,7 @@ func (e *Event) check() error {
 	case e.Status != writ.Rejected && e.Status != writ.Accepted && e.Status != writ.Transformed:
 		return errEvent
 	}
-	if slices.ContainsFunc(e.Ops, func(o Op) bool { return o.texts() || e.V == EventVersion && o.fields() != 1 }) {
+	if slices.ContainsFunc(e.Ops, func(o Op) bool { return o.texts() || e.V >= formVersion && o.fields() != 1 }) {
 		return errEvent
 	}
 	return nil

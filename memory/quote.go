@@ -65,7 +65,7 @@ func (d *draftEvent) bearing(w *witness, pr *Proposition) (out []bearer) {
 				out = append(out, bearer{i, u.text, u.at})
 			}
 		case u.leaves != nil:
-			if l.about(u, nil) && u.hasEach(quals) && slices.ContainsFunc(l.asked, func(a asking) bool { return u.answers(a, value) }) {
+			if l.about(u) && u.hasEach(quals) && slices.ContainsFunc(l.asked, func(a asking) bool { return u.answers(a, value) }) {
 				out = append(out, bearer{i, "", 0})
 			}
 		case len(u.text) > maxSpoken, slices.ContainsFunc(quoted, span{u.at, u.at + len(u.text)}.meets), !u.has(value), empty(value):
@@ -82,7 +82,7 @@ func (d *draftEvent) bearing(w *witness, pr *Proposition) (out []bearer) {
 // notes reports whether a unit is about the subject, and the value its note: more than what
 // stands there, or a part of it, is another.
 func (l *looking) notes(u *unit) bool {
-	return (l.value == l.ob.Raw || u.leaves == nil && strings.Contains(l.value, u.text) && strings.Contains(l.ob.Raw, l.value)) && l.about(u, nil)
+	return (l.value == l.ob.Raw || u.leaves == nil && strings.Contains(l.value, u.text) && strings.Contains(l.ob.Raw, l.value)) && l.about(u)
 }
 
 // spoken is what of the i-th unit, a sentence, says it.
@@ -100,7 +100,7 @@ func (l *looking) spoken(i int, u *unit) (out []bearer) {
 func (l *looking) says(u, part *unit, a asking) bool {
 	value := l.value
 	i := placed(part.text, value)
-	if i < 0 || len(a.must) == 0 || sentence(value, a.must) || !part.has(value) || !part.asks(a, i) || !l.about(part, a.words) {
+	if i < 0 || len(a.must) == 0 || sentence(value, a.must) || !part.has(value) || !part.asks(a, i) || !l.about(part) || l.himself() && !saysOfSpeaker(part.text, i, part.text[i:i+len(value)], a) {
 		return false
 	}
 	whole := l.ob.Raw[u.from:u.to]
@@ -215,15 +215,14 @@ func (l *looking) himself() bool {
 	return l.subject.Principal != "" && l.subject.Principal == l.ob.Principal && (l.ob.Class == ClassDirectUser || l.ob.Class == ClassUserAttested || l.ob.Class == ClassOperator)
 }
 
-// about reports whether a unit is about the subject. Of a sentence of the subject's
-// own asked are the words of what is asked of it.
-func (l *looking) about(u *unit, asked []string) bool {
+// about reports whether a unit is about the subject.
+func (l *looking) about(u *unit) bool {
 	if u.held {
 		return u.keyed(l.firstNames(l.subject))
 	}
 	which, named := u.named()
 	if l.himself() {
-		return u.leaves != nil && !named || u.leaves == nil && ofSpeaker(u.text, asked)
+		return u.leaves != nil && !named || u.leaves == nil && ofSpeaker(u.text)
 	}
 	if l.subject.Principal != "" && l.subject.Type == selfType {
 		return false // what others say of him names him by another entity

@@ -12,65 +12,18 @@ import (
 	"github.com/writ-project/writ/internal/words"
 )
 
-// ofSpeaker reports whether a sentence says something of who speaks. Where it has
-// a possessive of his, what he is or does is asked for behind a word for himself,
-// or is what he possesses: my brother's city is not mine.
-func ofSpeaker(s string, asked []string) bool {
-	toks := tokens(s)
-	subject, possessed, any := false, false, false
-	for _, t := range toks {
-		subject, possessed, any = subject || t.person == first, possessed || t.person == owned, any || t.person != none
-	}
-	if !possessed || asked == nil {
-		return any
-	}
-	last := none
-	for i, t := range toks {
-		switch {
-		case t.person == first:
-			last = first
-		case t.person == owned:
-			last = owned
-			is := i > 0 && copula(toks[i-1]) // this is my new phone
-			if slices.ContainsFunc(phrase(toks[i+1:], is), func(w string) bool { return matches([]string{w}, asked...) }) {
-				return true
-			}
-		case last == first && matches(t.words, asked...), last == none && subject && matches(t.words, asked...):
-			return true
-		}
-	}
-	return false
+// ofSpeaker reports whether a sentence is of who speaks.
+func ofSpeaker(s string) bool {
+	return slices.ContainsFunc(tokens(s, false, 0), func(t spoken) bool { return t.person != none })
 }
-
-// phrase are the words of what somebody possesses, from behind the possessive on:
-// up to what says what it is, or else the first of them.
-func phrase(toks []spoken, all bool) (out []string) {
-	for i, t := range toks {
-		if copula(t) && i > 0 {
-			return out
-		}
-		if t.person != none || len(t.words) == 1 && in("stop", t.words[0]) {
-			break
-		}
-		if out = append(out, t.words...); t.ends {
-			break
-		}
-	}
-	for i, w := range out {
-		if !all && !in("quality", w) {
-			return out[:i+1]
-		}
-	}
-	return out
-}
-
-func copula(t spoken) bool { return len(t.words) == 1 && in("is", t.words[0]) }
 
 // A spoken word is what stands between white space in a sentence, and whose it is.
 type spoken struct {
 	words  []string
 	person person
 	ends   bool // the clause
+	value  bool // of what is asked for
+	name   bool // written as one
 }
 
 // person is what a word says of who speaks.
@@ -83,43 +36,72 @@ const (
 	owned        // my
 )
 
-// tokens are the words of a sentence. What is written in capitals alone is short
-// for something, and behind a number stand units; i is a word of other languages
-// but at the beginning.
-func tokens(s string) (out []spoken) {
+// is reports whether a word is in a list of grammar.txt.
+func (t spoken) is(list string) bool { return !t.value && len(t.words) == 1 && in(list, t.words[0]) }
+
+func (t spoken) auxiliary() bool { return t.is("is") || t.is("asks") }
+
+func (t spoken) definite() bool { return t.is("article") && !t.is("indefinite") }
+
+func (t spoken) joins() bool { return t.is("stop") && joining().MatchString(t.words[0]) }
+
+// adverb reports whether a word says how or when, and not what.
+func (t spoken) adverb() bool {
+	return t.is("no") || t.is("also") || t.is("adverb")
+}
+
+var joining = text.Pattern(`^` + joins + `$|^(?:but|aber|mais|pero|ma|maar|men|но)$`)
+
+// ending are what ends a clause. A full stop that ends no part stands behind a title or
+// a number.
+const ending = ",;:!?…)"
+
+// tokens are the words of a sentence, or of a part of it that so many stand before, the
+// last of them a number. What is written in capitals alone is short for something, and
+// behind a number stand units; i is a word of other languages but at the beginning.
+func tokens(s string, number bool, before int) (out []spoken) {
 	s = plain(s)
 	capitals := strings.ToUpper(s) == s
-	number := false
 	for i, f := range strings.Fields(s) {
+		i += before
 		if j := strings.IndexByte(f, '\''); j > 0 && strings.Trim(f[j:], "'sS.,;:!?") == "" || j > 0 && len(f)-j > 1 { // my phone's: is
 			out = append(out, tokenOf(f[:j], i, capitals, number), tokenOf(f[j+1:], -1, capitals, false))
 		} else {
 			out = append(out, tokenOf(f, i, capitals, number))
 		}
-		r, _ := utf8.DecodeLastRuneInString(f)
-		number = unicode.IsNumber(r)
-		if len(out) > 0 {
-			out[len(out)-1].ends = strings.ContainsRune(".,;:!?…)", r) || len(words.Of(f)) == 0
+		number = endsInNumber(f)
+		if r, _ := utf8.DecodeLastRuneInString(f); strings.ContainsRune(ending, r) || len(words.Of(f)) == 0 {
+			for k := max(0, len(out)-2); k < len(out); k++ {
+				out[k].ends = out[k].ends || k == len(out)-1 || len(out[k+1].words) == 0
+			}
 		}
 	}
 	return slices.DeleteFunc(out, func(t spoken) bool { return len(t.words) == 0 })
+}
+
+func endsInNumber(s string) bool {
+	r, _ := utf8.DecodeLastRuneInString(strings.TrimSpace(s))
+	return unicode.IsNumber(r)
 }
 
 func tokenOf(f string, place int, capitals, number bool) spoken {
 	t := spoken{words: words.Of(f)}
 	w := letters().FindString(f)
 	short := len(w) > 1 && strings.ToUpper(w) == w && !capitals
+	r, _ := utf8.DecodeRuneInString(w)
+	t.name = place != 0 && unicode.IsUpper(r) && !capitals
 	if len(t.words) != 1 || short || number || w == "i" && place != 0 {
 		return t
 	}
 	switch w := t.words[0]; {
 	case in("subject", w):
 		t.person = first
-	case in("mine", w):
+	case in("mine", w) && w != "mine" && w != "ours": // a friend of mine
 		t.person = owned
 	case in("self", w):
 		t.person = other
 	}
+	t.name = t.name && t.person == none
 	return t
 }
 

@@ -1,0 +1,237 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// saysOfSpeaker reports whether a sentence says of who speaks a value that stands in it
+// at an offset: each word that is asked for names what is his, or what he is, does or
+// has, and the value does not stand in a clause with a subject of its own. Somebody who
+// tells of a project says I too.
+func saysOfSpeaker(s string, at int, value string, a asking) bool {
+	toks := tokens(s[:at], false, 0)
+	v := span{from: len(toks)}
+	for _, t := range tokens(value, endsInNumber(s[:at]), v.from) {
+		t.value, t.person, t.name, t.ends = true, none, false, false
+		toks = append(toks, t)
+	}
+	v.to = len(toks)
+	toks = append(toks, tokens(s[at+len(value):], endsInNumber(value), v.to)...)
+	if r, _ := utf8.DecodeRuneInString(s[at+len(value):]); v.to > 0 && strings.ContainsRune(ending, r) {
+		toks[v.to-1].ends = true
+	}
+	names := v.from
+	for names > 0 && toks[names-1].name && !toks[names-1].ends {
+		names--
+	}
+	if names > 0 && !toks[names-1].is("stop") { // Prof. Emil Nagy, Rm 292
+		for i := names; i < v.from; i++ {
+			toks[i].value, toks[i].name = true, false
+		}
+	}
+	u := &utterance{toks, a}
+	own := slices.DeleteFunc(u.runs(), func(r span) bool { return !u.possessed(r) && !u.said(r) || u.apart(r, v) })
+	return len(own) > 0 && !slices.ContainsFunc(but("stop", a.must), func(w string) bool {
+		return !slices.ContainsFunc(own, func(r span) bool {
+			if u.possessed(r) {
+				r = u.clause(r) // my rent is paid to
+			}
+			return slices.ContainsFunc(toks[r.from:r.to], func(t spoken) bool { return matches(t.words, w) })
+		})
+	})
+}
+
+// An utterance is a sentence of somebody, and what is asked of him.
+type utterance struct {
+	toks []spoken
+	a    asking
+}
+
+// runs are where words that are asked for stand, those beside each other as one.
+func (u *utterance) runs() (out []span) {
+	for i, t := range u.toks {
+		switch last := len(out) - 1; {
+		case t.value || !matches(t.words, u.a.words...):
+		case last >= 0 && out[last].to == i && !u.toks[i-1].ends:
+			out[last].to++
+		default:
+			out = append(out, span{i, i + 1})
+		}
+	}
+	return out
+}
+
+// clause is the stretch between commas that a run stands in.
+func (u *utterance) clause(r span) span {
+	for r.from > 0 && !u.toks[r.from-1].ends {
+		r.from--
+	}
+	for r.to < len(u.toks) && !u.toks[r.to-1].ends {
+		r.to++
+	}
+	return r
+}
+
+// possessed reports whether a run is what the speaker says is his.
+func (u *utterance) possessed(r span) bool {
+	for i, t := range u.toks[:r.from] {
+		if t.person == owned && r.meets(span{i + 1, u.phrase(i)}) {
+			return true
+		}
+	}
+	return false
+}
+
+// phrase is where the words end of what somebody possesses, whose possessive stands at
+// an index: before what says what it is, or else behind the first of them.
+func (u *utterance) phrase(at int) int {
+	all := at > 0 && u.toks[at-1].is("is") // this is my new phone
+	first, i := 0, at+1
+	for ; i < len(u.toks); i++ {
+		t := u.toks[i]
+		if t.is("is") && i > at+1 {
+			return i
+		}
+		if t.person != none || t.is("stop") {
+			break
+		}
+		if first == 0 && !t.is("quality") {
+			first = i + 1
+		}
+		if t.ends {
+			i++
+			break
+		}
+	}
+	if !all && first > 0 {
+		return first
+	}
+	return i
+}
+
+// said reports whether a run is what the speaker is, does or has.
+func (u *utterance) said(r span) bool {
+	next, ends := u.at(r.to), u.toks[r.to-1].ends
+	if !ends && u.turned(r) {
+		return true
+	}
+	if me := u.at(r.from - 1); me.person == other && !me.ends && (r.from == 1 || u.at(r.from-2).person == first || u.at(r.from-2).ends) {
+		return true // me llamo
+	}
+	i := u.person(r)
+	if u.at(i).person != first {
+		return false
+	}
+	between := u.toks[i+1 : r.from]
+	if !slices.ContainsFunc(between, func(t spoken) bool { return t.is("has") || !t.auxiliary() && !t.adverb() }) {
+		return true
+	}
+	if !ends && next.auxiliary() || u.ofAnother(span{i, r.to}) {
+		return false
+	}
+	if between[len(between)-1].joins() { // I am vegetarian and live in
+		return !ends && (next.is("stop") || next.value) && u.toks[r.to-1].is("has")
+	}
+	return has(between, u.a)
+}
+
+// person is the word of who speaks that stands last before a run in its clause, -1 for none.
+func (u *utterance) person(r span) int {
+	for i := r.from - 1; i >= 0 && !u.toks[i].ends; i-- {
+		if u.toks[i].person != none {
+			return i
+		}
+	}
+	return -1
+}
+
+// turned reports whether who speaks stands behind a run: call me, wohne ich, the city I live in.
+func (u *utterance) turned(r span) bool {
+	the, i := u.at(r.from-1).definite(), r.to
+	if u.at(i).person == other {
+		return !the
+	}
+	for u.at(i).auxiliary() && !u.toks[i].ends {
+		i++
+	}
+	return u.at(i).person == first && !u.named(r) && (!the || u.at(i+1).is("uses"))
+}
+
+// has reports whether the words between I and what is asked for say that he has it, and
+// nothing else. Somebody who saw, changed or knows the address need not live there.
+func has(between []spoken, a asking) bool {
+	uses, fresh, thing := false, false, false
+	for _, t := range between {
+		stops := t.is("stop")
+		switch {
+		case t.is("opens"), t.joins(), t.name, t.definite() && !uses, stops && thing:
+			return false // that, and, Anna, the, a friend with
+		case t.value, stops, t.is("indefinite"), t.is("quality"), t.definite(), t.is("has"), t.auxiliary(), t.adverb(), matches(t.words, a.words...):
+		case fresh:
+			thing = true // a big fan
+		default:
+			return false
+		}
+		uses = uses || t.is("uses") || t.is("is")
+		fresh = t.is("indefinite") || fresh && !stops
+	}
+	return true
+}
+
+// named reports whether the name of something else stands right before a run.
+func (u *utterance) named(r span) bool {
+	i := r.from - 1
+	for i >= 0 && (u.toks[i].definite() || u.toks[i].is("quality")) && !u.toks[i].ends {
+		i--
+	}
+	return i >= 0 && u.toks[i].name && !u.toks[i].ends && (!u.at(i-1).is("stop") || u.at(i-1).is("of"))
+}
+
+// ofAnother reports whether before a stretch, or right behind it, something is named that
+// it is of or for.
+func (u *utterance) ofAnother(r span) bool {
+	of := func(i int) bool {
+		for i++; u.at(i).definite(); i++ {
+		}
+		return u.at(i).name
+	}
+	for i := range r.from {
+		if u.toks[i].is("of") && of(i) {
+			return true
+		}
+	}
+	return !u.toks[r.to-1].ends && u.at(r.to).is("of") && of(r.to)
+}
+
+// apart reports whether a value stands in a clause that has a subject of its own: I live
+// here, the rent is 900.
+func (u *utterance) apart(r, v span) bool {
+	is := func(t spoken) bool { return t.auxiliary() && t.words[0] != "am" } // of I, or am Montag
+	if v.from >= r.to {
+		bound := -1
+		for i := r.to - 1; i < v.from; i++ {
+			if t := u.toks[i]; t.ends || t.joins() && (u.at(i+1).definite() || slices.ContainsFunc(u.toks[r.to:max(r.to, i)], is)) {
+				bound = i
+			}
+		}
+		return bound >= 0 && bound+2 < v.from && slices.ContainsFunc(u.toks[bound+2:v.from], is)
+	}
+	said := false
+	for _, t := range u.toks[min(v.to, r.from):r.from] {
+		if said && (t.ends || t.joins()) {
+			return true
+		}
+		said = said || is(t) && !t.ends
+	}
+	return false
+}
+
+// at is the i-th word, none beyond the ends.
+func (u *utterance) at(i int) spoken {
+	if i < 0 || i >= len(u.toks) {
+		return spoken{}
+	}
+	return u.toks[i]
+}
