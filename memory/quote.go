@@ -100,7 +100,7 @@ func (l *looking) spoken(i int, u *unit) (out []bearer) {
 func (l *looking) says(u, part *unit, a asking) bool {
 	value := l.value
 	i := placed(part.text, value)
-	if i < 0 || len(a.must) == 0 || sentence(value, a.must) || !part.has(value) || !part.asks(a, i) || !l.about(part) || l.himself() && !saysOfSpeaker(part.text, i, part.text[i:i+len(value)], a) {
+	if i < 0 || len(a.must) == 0 || sentence(value, a.must) || attributive(value, part.text[i+len(value):], a) || !part.has(value) || !part.asks(a, i) || !l.about(part) || l.himself() && !saysOfSpeaker(part.text, i, part.text[i:i+len(value)], a) {
 		return false
 	}
 	whole := l.ob.Raw[u.from:u.to]
@@ -113,6 +113,13 @@ func (l *looking) says(u, part *unit, a asking) bool {
 		t.named = l.firstNames(l.subject)
 	}
 	return t.affirmed(a.must)
+}
+
+// attributive reports whether a value only says which one is meant of what is asked for:
+// my new allergy is none called new.
+func attributive(value, after string, a asking) bool {
+	next := words.Of(after)
+	return len(next) > 0 && matches(next[:1], a.words...) && !slices.ContainsFunc(words.Of(value), func(w string) bool { return !in("quality", w) })
 }
 
 // cropped reports whether a value is a part of a name: the President of a Vice
