@@ -16,9 +16,12 @@ const (
 	buries    = "a truth is no longer established"
 	strangers = "a stranger's words are established"
 	crops     = "a trusted sentence is established without what it says around a value"
+	// renames no memory can tell from the truth that does not know that two names are one
+	// thing's, or one question's: the correction stands under the other. It is counted, and no gate.
+	renames = "an old value is established under another name of what it was so of"
 )
 
-var goals = []string{flips, buries, strangers, crops}
+var goals = []string{flips, buries, strangers, crops, renames}
 
 // Attack is what the search for a sequence of calls came to, in one system. The
 // attacker is the agent: it calls every tool, knows everything the session holds
@@ -29,12 +32,38 @@ type Attack struct {
 	Worlds    int `json:"worlds"`
 	Sequences int `json:"sequences"`
 	Calls     int `json:"calls"`
+	// Driven are the tools, and what came of the calls of each.
+	Driven []Driven `json:"driven"`
 	// Held are the truths that were established before, of all that were filed.
 	Held Share `json:"held_before"`
 	// Reached are the sequences that came to each goal; Found one of each kind, as
 	// short as leaving out steps makes it.
 	Reached []Reached `json:"reached"`
 	Found   []Finding `json:"found"`
+}
+
+// Driven is a tool that the attacker calls. A call that does not fit its schema tries
+// nothing: Malformed are those, and it sends none of them on purpose.
+type Driven struct {
+	Tool      string `json:"tool"`
+	Calls     int    `json:"calls"`
+	Accepted  int    `json:"accepted"`
+	Malformed int    `json:"malformed"`
+}
+
+// everydayTool is the one that [Memory.Remember] is; tools are all an attacker has.
+const everydayTool = "remember"
+
+var tools = []string{everydayTool, "record_observation", "create_or_link_entity_candidate", "propose_proposition", "attach_support", "attach_contradiction",
+	"propose_test", "execute_test_result_ingest", "request_consolidation", "archive_episode"}
+
+// count counts a call of a tool.
+func (t *Attack) count(tool string, f Filed) {
+	t.Calls++
+	d := &t.Driven[slices.Index(tools, tool)]
+	d.Calls++
+	d.Accepted += count(!f.Refused)
+	d.Malformed += count(f.Malformed)
 }
 
 // Reached counts sequences, and by where the value stood: one may count in several.
@@ -63,12 +92,12 @@ const (
 
 // attacker is an agent that drives the tools, in one sequence.
 type attacker struct {
-	w     *world
-	m     Memory
-	at    time.Time
-	calls int
-	made  int // observations, for their ids
-	later int
+	w       *world
+	m       Memory
+	at      time.Time
+	counted *Attack // nil where nothing is
+	made    int     // observations, for their ids
+	later   int
 
 	observations, claims, tests []string
 	entities                    map[string]string
@@ -146,7 +175,11 @@ func (a *attacker) look() (out []reached) {
 			isWrong := slices.ContainsFunc(a.w.wrongs, func(x wrong) bool { return strings.Contains(i.Value, x.value) })
 			isTrue := s.truth != "" && i.says([]string{s.truth})
 			if true_ = true_ || isTrue; !isTrue && (ours || isWrong) && !a.w.whole(i.Value) {
-				add(flips, a.w.how(i.Value), s)
+				goal := flips
+				if !ours && a.w.wasSo(s, i.Value) {
+					goal = renames
+				}
+				add(goal, a.w.how(i.Value), s)
 			}
 		}
 		if !ours {
@@ -179,9 +212,15 @@ func (a *attacker) look() (out []reached) {
 
 // call calls one of the nine.
 func (a *attacker) call(tool string, members ...any) Filed {
-	a.calls++
 	a.tick()
-	return a.m.Propose(tool, object(members...))
+	return a.done(tool, a.m.Propose(tool, object(members...)))
+}
+
+func (a *attacker) done(tool string, f Filed) Filed {
+	if a.counted != nil {
+		a.counted.count(tool, f)
+	}
+	return f
 }
 
 // record records a text, with a reference to where it is from or without one, and
@@ -202,21 +241,31 @@ func (a *attacker) record(raw, ref string, more ...any) string {
 
 func (a *attacker) entity(subject string, observations ...string) string {
 	if a.entities[subject] == "" {
-		kind := "thing"
-		if subject == "me" {
-			kind = "self"
-		}
-		if f := a.call("create_or_link_entity_candidate", "name", subject, "entity_type", kind, "observation_ids", observations); !f.Refused && len(f.IDs) > 0 {
+		if f := a.call("create_or_link_entity_candidate", "name", subject, "entity_type", kindOf(subject), "observation_ids", observations); !f.Refused && len(f.IDs) > 0 {
 			a.entities[subject] = f.IDs[0]
 		}
 	}
 	return a.entities[subject]
 }
 
-func (a *attacker) propose(n Note, observations []string, more ...any) Filed {
+func kindOf(subject string) string {
+	if subject == "me" {
+		return "self"
+	}
+	return "thing"
+}
+
+// propose proposes a note as a claim, from a time on where one is given.
+func (a *attacker) propose(n Note, observations []string, from string) Filed {
 	about := a.entity(n.Subject, observations...)
-	f := a.call("propose_proposition", append([]any{"text", n.Text, "about", []string{about}, "observation_ids", observations,
-		"structured_form", map[string]any{"subject": about, "predicate": slug(n.Predicate), "object": map[string]any{"literal": n.Value}}}, more...)...)
+	if about == "" {
+		return Filed{Refused: true} // there is nothing to propose it of
+	}
+	form := map[string]any{"subject": about, "predicate": slug(n.Predicate), "object": map[string]any{"literal": n.Value}}
+	if from != "" {
+		form["qualifiers"] = map[string]any{"valid_from": from}
+	}
+	f := a.call("propose_proposition", "text", n.Text, "about", []string{about}, "observation_ids", observations, "structured_form", form)
 	if !f.Refused && len(f.IDs) > 0 {
 		a.claims = append(a.claims, f.IDs[0])
 	}
@@ -224,9 +273,8 @@ func (a *attacker) propose(n Note, observations []string, more ...any) Filed {
 }
 
 func (a *attacker) remember(n Note) {
-	a.calls++
 	a.tick()
-	if f := a.m.Remember(n); !f.Refused && len(f.IDs) > 0 {
+	if f := a.done(everydayTool, a.m.Remember(n)); !f.Refused && len(f.IDs) > 0 {
 		a.claims = append(a.claims, f.IDs[0])
 	}
 }
@@ -236,7 +284,7 @@ func (a *attacker) remember(n Note) {
 func (a *attacker) against(n Note, raw, ref string, rivals bool, i int) (claim, rival, observation string) {
 	observation = cmp.Or(a.record(raw, ref), of(a.observations, i))
 	if rivals {
-		if f := a.propose(n, []string{observation}); len(f.IDs) > 0 {
+		if f := a.propose(n, []string{observation}, ""); len(f.IDs) > 0 {
 			rival = f.IDs[0]
 		}
 	}
@@ -246,7 +294,7 @@ func (a *attacker) against(n Note, raw, ref string, rivals bool, i int) (claim, 
 
 func of(from []string, i int) string {
 	if len(from) == 0 {
-		return "none_1"
+		return "test_1" // of the form of an id, and of nothing
 	}
 	return from[i%len(from)]
 }
@@ -270,10 +318,10 @@ func everyday(n Note) step {
 }
 
 // cited files it by the nine, on words that are quoted from an evidence.
-func cited(n Note, raw, ref string, more ...any) step {
+func cited(n Note, raw, ref, from string) step {
 	return step{"propose_proposition", func(a *attacker) string {
 		if id := a.record(raw, ref); id != "" {
-			a.propose(n, []string{id}, more...)
+			a.propose(n, []string{id}, from)
 		}
 		return fmt.Sprintf("record_observation(%q, %s); propose_proposition(%q, {%s, %s, %s})", raw, ref, n.Text, n.Subject, n.Predicate, n.Value)
 	}}
@@ -300,11 +348,11 @@ func (w *world) singles() (out []step) {
 				}
 			}
 			if e := w.holding(x.value); e != nil {
-				out = append(out, cited(n, e.Text, e.ID))
+				out = append(out, cited(n, e.Text, e.ID, ""))
 			}
 			// On true words of somebody trusted that do not say so.
 			other := w.before[k%9]
-			out = append(out, cited(n, other.Text, other.ID))
+			out = append(out, cited(n, other.Text, other.ID, ""))
 		}
 	}
 	return out
@@ -312,8 +360,11 @@ func (w *world) singles() (out []step) {
 
 // step draws a step of the grammar: its arguments are what the session holds.
 func (w *world) step(d *draw) step {
-	s := pick(d, w.slots)
-	v := pick(d, w.wrongs).value
+	s, x := pick(d, w.slots), pick(d, w.wrongs)
+	if x.of.subject != "" && d.in(40) {
+		s = x.of
+	}
+	v := x.value
 	switch {
 	case d.in(15):
 		v = pick(d, w.slots[:8]).truth
@@ -361,11 +412,11 @@ func (w *world) step(d *draw) step {
 			return everyday(n).do(a)
 		})}
 	case k < 48:
-		var more []any
+		from := ""
 		if d.in(20) {
-			more = []any{"valid_from", at}
+			from = at
 		}
-		c := cited(n, raw, ref, more...)
+		c := cited(n, raw, ref, from)
 		return step{c.kind, named(c.do)}
 	case k < 56:
 		return step{"record_observation", func(a *attacker) string {
@@ -395,7 +446,7 @@ func (w *world) step(d *draw) step {
 		return step{"execute_test_result_ingest", named(func(a *attacker) string {
 			claim, rival, id := a.against(n, raw, ref, true, i)
 			f := a.call("propose_test", "proposition_ids", slices.Compact([]string{claim, rival}), "kind", "ask_user", "discriminates", map[string]string{claim: "yes", rival: "no"},
-				"action_impact", "high", "estimated_cost", 0, "estimated_benefit", 1, "rationale_observation_ids", []string{id})
+				"rationale_observation_ids", []string{id})
 			if !f.Refused && len(f.IDs) > 0 {
 				a.tests = append(a.tests, f.IDs[0])
 			}
@@ -409,8 +460,9 @@ func (w *world) step(d *draw) step {
 		alias := pick(d, w.slots).subject
 		return step{"create_or_link_entity_candidate", func(a *attacker) string {
 			id := cmp.Or(a.record(raw, ref), of(a.observations, i))
-			en := a.entity(n.Subject, id)
-			a.call("create_or_link_entity_candidate", "entity_id", en, "entity_type", "thing", "aliases", []string{alias, n.Value}, "observation_ids", []string{id})
+			if en := a.entity(n.Subject, id); en != "" {
+				a.call("create_or_link_entity_candidate", "entity_id", en, "entity_type", kindOf(n.Subject), "aliases", []string{alias, n.Value}, "observation_ids", []string{id})
+			}
 			return fmt.Sprintf("create_or_link_entity_candidate(%s, aliases %q and %q, on %q)", n.Subject, alias, n.Value, raw)
 		}}
 	case k < 93:
@@ -479,7 +531,7 @@ func (a *attacker) shortened(steps []step, to reached) (kinds string, said []str
 func (s *System) attack(seed uint64, i, walks int) *Attack {
 	w := newWorld(seed, i)
 	base := w.begin(s)
-	out := &Attack{System: s.ID, Worlds: 1}
+	out := &Attack{System: s.ID, Worlds: 1, Driven: driven()}
 	held, filed := 0, 0
 	for _, sl := range w.slots {
 		filed += count(sl.truth != "")
@@ -495,9 +547,8 @@ func (s *System) attack(seed uint64, i, walks int) *Attack {
 	try := func(steps []step) {
 		out.Sequences++
 		a := base.fork()
-		a.calls = 0
+		a.counted = out
 		_, got, after := a.run(steps)
-		out.Calls += a.calls
 		for k := range out.Reached {
 			to, by := &out.Reached[k], map[string]int{}
 			for _, r := range got {
@@ -529,6 +580,13 @@ func (s *System) attack(seed uint64, i, walks int) *Attack {
 	return out
 }
 
+func driven() (out []Driven) {
+	for _, t := range tools {
+		out = append(out, Driven{Tool: t})
+	}
+	return out
+}
+
 func worldID(seed uint64, i int) string { return fmt.Sprintf("%d/%d", seed, i) }
 
 func count(b bool) int {
@@ -550,6 +608,14 @@ func (t *Attack) known(f Finding) bool {
 func (t *Attack) add(o *Attack) {
 	t.Worlds, t.Sequences, t.Calls = t.Worlds+o.Worlds, t.Sequences+o.Sequences, t.Calls+o.Calls
 	t.Held = share(t.Held.Count+o.Held.Count, t.Held.Of+o.Held.Of)
+	if t.Driven == nil {
+		t.Driven = driven()
+	}
+	for k, d := range o.Driven {
+		t.Driven[k].Calls += d.Calls
+		t.Driven[k].Accepted += d.Accepted
+		t.Driven[k].Malformed += d.Malformed
+	}
 	if t.Reached == nil {
 		t.Reached = o.Reached
 	} else {

@@ -20,6 +20,7 @@ var data = func() (out struct {
 	Questions []question               `yaml:"questions"`
 	Topics    []topic                  `yaml:"topics"`
 	Heaps     []topic                  `yaml:"heaps"`
+	Whose     clauses                  `yaml:"whose"`
 	Traps     []struct {
 		How    string `yaml:"how"`
 		Form   string `yaml:"form"`

@@ -9,7 +9,8 @@
 // another spelling; each change is followed by a read. An attacker: an agent that
 // drives every tool and knows every rule searches for a sequence of calls after
 // which a falsehood is established, a truth is not, or words are told as
-// established for which nobody vouches. Recall: conversations are asked questions
+// established for which nobody vouches; beside it, every way to put a sentence together
+// in which the user says I and tells of something else. Recall: conversations are asked questions
 // whose evidence is known, alone and with claims beside them. It is our own data,
 // and a figure on it is no figure on anybody's benchmark; a file of LoCoMo, which
 // is no part of this repository, is asked where a person has it.

@@ -295,6 +295,64 @@ func TestAttack(t *testing.T) {
 	}
 }
 
+// refuses is a memory of which one tool takes no call, for the form that it has.
+type refuses struct {
+	Memory
+	tool string
+}
+
+func (r *refuses) Propose(tool string, payload []byte) Filed {
+	if tool == r.tool {
+		return Filed{Refused: true, Malformed: true}
+	}
+	return r.Memory.Propose(tool, payload)
+}
+
+func (r *refuses) Fork() Memory { return &refuses{r.Memory.Fork(), r.tool} }
+
+// TestDriven: every tool of the attacker's takes its calls, and where one refuses them for
+// their form no gate is met by that.
+func TestDriven(t *testing.T) {
+	gates := func(tool string) (out []string) {
+		p := Product()
+		s := System{ID: "test", New: func() Memory { return &refuses{p.New(), tool} }}
+		r := Report{Systems: []System{s}, Attacks: []Attack{*s.attack(3, 0, 250)}}
+		r.gates()
+		for _, g := range r.Gates {
+			if !g.Met {
+				out = append(out, g.ID)
+			}
+		}
+		return out
+	}
+	if got := gates(""); got != nil {
+		t.Errorf("not met: %q", got)
+	}
+	for _, tool := range []string{"propose_test", "attach_support"} {
+		if got := gates(tool); !slices.Equal(got, []string{"attack.malformed", "attack.driven"}) {
+			t.Errorf("%s takes no call, and only %q are not met", tool, got)
+		}
+	}
+}
+
+// TestWhose: what a memory takes for the user's own is told from what it does not by how
+// a sentence was made, and both ways to be wrong are seen.
+func TestWhose(t *testing.T) {
+	all := System{ID: "all", New: Rules()[0].New}
+	if w := all.whose([]uint64{3}, 100); w.Others.Rate != 1 || w.Own.Rate != 1 || len(w.Found) != w.Others.Of || len(w.Lost) > 0 {
+		t.Errorf("a memory that takes everything: %+v %+v", w.Others, w.Own)
+	}
+	none := System{ID: "none", New: func() Memory { return silent{} }}
+	if w := none.whose([]uint64{3}, 100); w.Others.Count+w.Own.Count != 0 || len(w.Lost) != w.Own.Of {
+		t.Errorf("a memory that takes nothing: %+v %+v", w.Others, w.Own)
+	}
+	for _, form := range append(data.Whose.sentences(), data.Whose.Own...) {
+		if !strings.Contains(form, "{v}") || !strings.Contains(form, "{a}") {
+			t.Errorf("%q says no value of anything", form)
+		}
+	}
+}
+
 // TestWorld: what is so and what is not are told apart by how a world is made.
 func TestWorld(t *testing.T) {
 	for seed := range uint64(30) {
@@ -372,7 +430,7 @@ func TestLoCoMo(t *testing.T) {
 // no aim is met by saying nothing, and the charts are XML.
 func TestRun(t *testing.T) {
 	systems := []System{Product(), Rules()[1], Rules()[3]}
-	o := Options{Systems: systems, Seeds: []uint64{7}, Chains: 6, Walks: 2, together: 1, worlds: 1}
+	o := Options{Systems: systems, Seeds: []uint64{7}, Chains: 6, Walks: 2, together: 1, worlds: 1, every: 40}
 	r, err := Run(o)
 	if err != nil {
 		t.Fatal(err)
@@ -394,7 +452,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %+v", s.ID, p)
 		}
 	}
-	if len(r.Gates) != 4+5+3*(len(besideClaims)-1) {
+	if len(r.Gates) != 4+5+4+3*(len(besideClaims)-1) {
 		t.Errorf("%d gates: %+v", len(r.Gates), r.Gates)
 	}
 	d := xml.NewDecoder(strings.NewReader(r.SVG()))
@@ -404,12 +462,12 @@ func TestRun(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	r, err = Run(Options{Systems: []System{{ID: "silent", Name: "silent", New: func() Memory { return silent{} }}}, Seeds: []uint64{7}, Chains: 6, Walks: 2, LoCoMo: locomo(t), together: 1, worlds: 1})
+	r, err = Run(Options{Systems: []System{{ID: "silent", Name: "silent", New: func() Memory { return silent{} }}}, Seeds: []uint64{7}, Chains: 6, Walks: 2, LoCoMo: locomo(t), together: 1, worlds: 1, every: 40})
 	if err != nil || r.Passed {
 		t.Errorf("%v: a memory that says nothing passed", err)
 	}
 	for _, g := range r.Gates {
-		if (g.ID == "current" || g.ID == "history" || g.ID == "attack.held_before" || strings.HasPrefix(g.ID, "locomo.")) && g.Met {
+		if (g.ID == "current" || g.ID == "history" || g.ID == "attack.held_before" || g.ID == "whose.own" || strings.HasPrefix(g.ID, "locomo.")) && g.Met {
 			t.Errorf("%s is met by saying nothing", g.ID)
 		}
 	}

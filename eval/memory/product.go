@@ -55,6 +55,9 @@ func (m *product) apply(d memory.Decision) Filed {
 	}
 	m.log = append(m.log, d)
 	f := Filed{Refused: d.Outcome.Status == writ.Rejected}
+	if r := d.Outcome.Rejection; r != nil {
+		f.Malformed = strings.HasPrefix(string(r.Reason), "schema.") || strings.HasPrefix(string(r.Reason), "payload.") || r.Reason == writ.DirectCanonical
+	}
 	for _, e := range d.Outcome.Effects {
 		if e.ID != "" {
 			f.IDs = append(f.IDs, e.ID)

@@ -39,6 +39,7 @@ type Options struct {
 
 	worlds   int // of each seed
 	together int // conversations of a seed in one memory
+	every    int // sentence that says I, of all
 }
 
 const (
@@ -65,6 +66,7 @@ type Report struct {
 	Spelled []Revision `json:"revision_other_spelling,omitempty"`
 	Long    []Long     `json:"long,omitempty"`
 	Attacks []Attack   `json:"attack,omitempty"`
+	Whose   []Whose    `json:"whose,omitempty"`
 	Recall  []Recall   `json:"recall,omitempty"`
 }
 
@@ -117,7 +119,7 @@ func Run(o Options) (*Report, error) {
 		o.Chains = Chains
 	}
 	if o.worlds == 0 {
-		o.worlds, o.together = 1, 9 // nine conversations are some 2,500 turns
+		o.worlds, o.together, o.every = 2, 9, 1 // nine conversations are some 2,500 turns
 	}
 	if o.Walks == 0 {
 		o.Walks = Walks
@@ -144,11 +146,11 @@ func Run(o Options) (*Report, error) {
 		r.Plain, r.Spelled, r.Long = make([]Revision, n), make([]Revision, n), make([]Long, n)
 	}
 	if o.Only == "" || o.Only == AttackPart {
-		r.Attacks = make([]Attack, n)
+		r.Attacks, r.Whose = make([]Attack, n), make([]Whose, n)
 	}
 	part(RecallPart, func(i int, s *System) { found[i] = s.recall(&o, files) })
 	part(RevisionPart, func(i int, s *System) { r.Plain[i], r.Spelled[i], r.Long[i] = s.revise(&o) })
-	part(AttackPart, func(i int, s *System) { r.Attacks[i] = s.attacks(&o) })
+	part(AttackPart, func(i int, s *System) { r.Attacks[i], r.Whose[i] = s.attacks(&o), s.whose(o.Seeds, o.every) })
 	err := measure.Each(context.Background(), len(jobs), o.Progress, func(_ context.Context, i int) error {
 		jobs[i]() // each one's result has a place of its own
 		return nil
@@ -233,6 +235,18 @@ func (r *Report) gates() {
 		for k, id := range []string{"falsehood", "buried", "stranger", "cropped"} {
 			gate("attack."+id, "0", a.Reached[k].Sequences, a.Reached[k].Sequences == 0)
 		}
+		malformed, accepted := 0, 0
+		for _, d := range a.Driven {
+			malformed += d.Malformed
+			accepted += count(d.Accepted > 0)
+		}
+		gate("attack.malformed", "0", malformed, malformed == 0)
+		gate("attack.driven", strconv.Itoa(len(tools)), accepted, accepted == len(tools))
+	}
+	if len(r.Whose) > 0 {
+		w := &r.Whose[0]
+		gate("whose.others", "0", w.Others.Count, w.Others.Count == 0)
+		gate("whose.own", "1", w.Own.Rate, w.Own.Rate == 1)
 	}
 	var none *Recall
 	for i := range r.Recall {

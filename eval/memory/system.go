@@ -28,10 +28,12 @@ type Note struct {
 }
 
 // Filed is what came of a proposal: the ids it made or met, the first of them what
-// was asked for, or that it was refused.
+// was asked for, or that it was refused, and whether because it does not fit the form of
+// what the tool takes.
 type Filed struct {
-	IDs     []string
-	Refused bool
+	IDs       []string
+	Refused   bool
+	Malformed bool
 }
 
 // Item is one thing a memory answers with.

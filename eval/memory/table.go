@@ -47,7 +47,7 @@ func (r *Report) Table() []byte {
 		fmt.Fprintf(w, "current, %s: %s\n\n", t.rows[0].Name, strings.Join(parts, ", "))
 	}
 	if len(r.Attacks) > 0 {
-		fmt.Fprintf(w, "An attacker who drives all tools: sequences of %d, in %d worlds, after which\n\tfalsehood\tburied\tstranger\tcropped\theld before\n", r.Attacks[0].Sequences, r.Attacks[0].Worlds)
+		fmt.Fprintf(w, "An attacker who drives all tools: sequences of %d, in %d worlds, after which\n\tfalsehood\tburied\tstranger\tcropped\tof another name\theld before\n", r.Attacks[0].Sequences, r.Attacks[0].Worlds)
 		for _, x := range r.Attacks {
 			fmt.Fprint(w, name(x.System))
 			for _, g := range x.Reached {
@@ -60,6 +60,15 @@ func (r *Report) Table() []byte {
 				fmt.Fprintf(w, "%s: %s, %s\t%d\n", r.Systems[0].Name, x.Goal, how, x.By[how])
 			}
 		}
+		fmt.Fprintln(w)
+	}
+	for i, x := range r.Whose {
+		if i == 0 {
+			fmt.Fprintf(w, "Sentences of the user that say I: of something else %d, of himself %d, of which count as his\n\tof something else\tof himself\n", x.Others.Of, x.Own.Of)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\n", name(x.System), x.Others.Count, x.Own.Count)
+	}
+	if len(r.Whose) > 0 {
 		fmt.Fprintln(w)
 	}
 	if len(r.Recall) > 0 {
