@@ -125,6 +125,12 @@ func (s standing) nexts(text string) (all []int) {
 		}
 		at += len(idle)
 		all = append(all, at)
+		if strings.EqualFold(strings.TrimRight(idle, " \t"), "all") {
+			if of := ofAll().FindString(text[at:]); of != "" {
+				at += len(of)
+				all = append(all, at)
+			}
+		}
 	}
 	return all
 }
@@ -177,7 +183,8 @@ var (
 	article = text.Pattern(`^` + articles + `$`)
 	between = text.Pattern(`^(?:` + articles + `|` + asciiCases("please|bitte|now|jetzt|also|auch|mal|"+
 		"just|kindly|quickly|kurz|gleich|schnell|immediately|promptly|simply|carefully|safely|securely|firmly|properly|fully|completely") +
-		"|" + asciiCases("all") + `(?:[ \t]+` + asciiCases("of") + ")?)[ \t]+")
+		"|" + asciiCases("all") + ")[ \t]+")
+	ofAll    = text.Pattern("^" + asciiCases("of") + "[ \t]+")
 	articles = asciiCases("the|th(is|at|ese|ose)|my|our|an?|d(er|ie|as|en|em)|mein(en?)?|unser(en?)?")
 )
 

@@ -40,3 +40,18 @@ func TestPhrases(t *testing.T) {
 		t.Error("nothing was said")
 	}
 }
+
+// TestAllOf: of "all of" each word may be one of the phrase's own, for both.
+func TestAllOf(t *testing.T) {
+	for text, want := range map[string]bool{"lock all of doors": true, "lock all of the doors": true, "lock all all of doors": true, "lock of doors": true, "lock all doors": false} {
+		l := provenance.NewLedger([32]byte{}, provenance.Caps{})
+		p, err := l.PrepareTurn(provenance.Turn{Evidence: 1, Text: text})
+		if err != nil || l.CommitTurn(p) != nil {
+			t.Fatal(err)
+		}
+		s := &Session{turns: []turn{{evidence: 1, text: text, own: provenance.OwnText(text)}}}
+		if gate, verifier := l.Said("lock of doors"), s.means("lock of doors", provenance.Means); gate != want || verifier != want {
+			t.Errorf("%q: %v and %v", text, gate, verifier)
+		}
+	}
+}
