@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // # How a phrase is written (R21, R9)
@@ -150,6 +152,7 @@ type parsedPhrase struct {
 	words, tail                     Wording
 	fault                           string
 	puts, exchanges, tells, reaches bool
+	begins                          [2]uint64 // the letters of ASCII that it may begin with
 }
 
 var phrasesParsed sync.Map // of parsedPhrase, by the phrase
@@ -168,11 +171,45 @@ func parsed(phrase string) parsedPhrase {
 		out.fault = "a " + p.rest[:1] + " without its other half"
 	}
 	for _, w := range out.words.ends(true) {
-		out.puts, out.exchanges = out.puts || putting()[lower(w)], out.exchanges || exchanging[lower(w)]
+		out.puts, out.exchanges = out.puts || putting()[lower(w)] && !slices.Contains(out.words.ends(false), "from"), out.exchanges || exchanging[lower(w)]
 	}
+	out.words.first(func(word string) {
+		c, _ := utf8.DecodeRuneInString(word)
+		for r := unicode.SimpleFold(c); ; r = unicode.SimpleFold(r) {
+			if r < utf8.RuneSelf {
+				out.begins[r/64] |= 1 << (r % 64)
+			}
+			if r == c {
+				return
+			}
+		}
+	})
 	out.tells = slices.Contains(out.words.ends(false), "that") && len(out.words) > 1
 	phrasesParsed.Store(phrase, out)
 	return out
+}
+
+// mayBegin reports whether a phrase may be said by a text: most places in one begin with another letter.
+func (p *parsedPhrase) mayBegin(text string) bool {
+	return text != "" && (text[0] >= utf8.RuneSelf || p.begins[text[0]/64]&(1<<(text[0]%64)) != 0)
+}
+
+// first calls add for the words that may be said first, and reports whether all of it may go unsaid.
+func (w Wording) first(add func(word string)) bool {
+	for _, t := range w {
+		unsaid := t.Optional
+		if t.Word != "" {
+			add(t.Word)
+			unsaid = unsaid || definite[lower(t.Word)]
+		}
+		for _, o := range t.One {
+			unsaid = o.first(add) || unsaid
+		}
+		if !unsaid {
+			return false
+		}
+	}
+	return true
 }
 
 // ends are the words with which what a phrase stands for begins, or ends.
@@ -297,7 +334,14 @@ type saying struct {
 	text  string
 	words []string
 	steps int
+	nexts map[next][]int
 	found func(words []string, end int) bool
+}
+
+// next is behind which word another one stands; marked that a mark may stand between.
+type next struct {
+	end    int
+	marked bool
 }
 
 // mostSteps bounds what a phrase with much that may be left out costs: who says it in more says none.
@@ -340,15 +384,7 @@ func (s *saying) says(end int, t *Term, behind *left) bool {
 		}
 		return n > 0 && s.said(end+n, t.Word, behind)
 	}
-	at := end
-	if len(s.words) > 1 {
-		at += markAt(s.text[end:])
-	}
-	if at >= len(s.text) || !isBlank(s.text[at]) {
-		return false
-	}
-	at = s.skip(at)
-	for f := (filling{}); ; {
+	for _, at := range s.places(end) {
 		n := spells(s.text[at:], t.Word)
 		if mark := markAt(s.text[at:]); n == 0 && mark > 0 {
 			if n = spells(s.text[at+mark:], t.Word); n > 0 {
@@ -358,9 +394,34 @@ func (s *saying) says(end int, t *Term, behind *left) bool {
 		if n > 0 && s.said(at+n, t.Word, behind) {
 			return true
 		}
+	}
+	return false
+}
+
+// places are where the next word may stand behind one that ended there. They are found once for all
+// words that may be the next.
+func (s *saying) places(end int) (places []int) {
+	key := next{end, len(s.words) > 1}
+	if known, ok := s.nexts[key]; ok {
+		return known
+	}
+	if s.nexts == nil {
+		s.nexts = map[next][]int{}
+	}
+	defer func() { s.nexts[key] = places }()
+	at := end
+	if key.marked {
+		at += markAt(s.text[end:])
+	}
+	if at >= len(s.text) || !isBlank(s.text[at]) {
+		return nil
+	}
+	at = s.skip(at)
+	for f := (filling{}); ; {
+		places = append(places, at)
 		size := f.next(s.text[at:])
 		if size == 0 {
-			return false
+			return places
 		}
 		at = s.skip(at + size)
 	}
