@@ -81,7 +81,7 @@ func takesOut(words []string) bool { return hasAny(words, excluding) }
 func means(text string, start, end int, stands func(clause string, phrase []string, after string) (wish, is bool)) bool {
 	before, after := text[:start], unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
 	sentence := sentenceOf(before)
-	if endsQuotation(before) || isHeaded(before) || len(before)-sentence > longestRest || inFile(before[sentence:]) {
+	if endsQuotation(before) || isHeaded(before) || isPrinted(before, text[end:]) || len(before)-sentence > longestRest || inFile(before[sentence:]) {
 		return false // nobody reads so much as one order
 	}
 	clauses := clausesOf(unplaced(unhindered(kept().ReplaceAllString(before[sentence:], "$1 it$2"))))
@@ -124,8 +124,30 @@ func endsQuotation(before string) bool {
 func isHeaded(before string) bool {
 	heading := headingOf(before)
 	words := unled(wordsOf(heading))
-	return denies(heading) || len(words) > 0 && (explaining[words[0]] || conveying[words[0]] || cites(words))
+	return denies(heading) || len(words) > 0 && (explaining[words[0]] || conveying[words[0]] || noting[words[0]] || owned[words[0]] || cites(words) || hasAny(words, dating) || !saysItself[words[0]] && whose().MatchString(heading) ||
+		hasAny(words, pointing) && keeps(words) || whatFor[words[0]] && !hasAny(words, wanted) || hasAny(words, attempted))
 }
+
+// whose is how a heading begins that says whose what follows is: "Kim's request", and not one of saysItself.
+var whose = text.Pattern(`^\p{Lu}[\pL-]*['’]s\b|(?i)^(?:the|a|an)[ \t]+[\pL-]+['’]s\b`)
+
+// keeps reports whether a heading has what follows be put into something: "add these to the README".
+func keeps(words []string) bool {
+	at := slices.IndexFunc(words, func(w string) bool { return w == "to" || w == "into" || w == "in" || w == "on" })
+	return at > 1 && filing[words[0]] && at < len(words)-1
+}
+
+// isPrinted reports whether what stands around a line is what a terminal shows: a prompt before it, or
+// below it what a program answered.
+func isPrinted(before, after string) bool {
+	_, below, more := strings.Cut(after, "\n")
+	return more && (answered().MatchString(below) || prompt().MatchString(before[strings.LastIndexByte(before, '\n')+1:]))
+}
+
+var (
+	answered = text.Pattern(`(?i)^[ \t]*(?:(?:fatal|error|hint|warning|remote|usage|git|bash|zsh|sh):|![ \t]*\[|rejected\b)`)
+	prompt   = text.Pattern(`(?:^|[\pL\pN~)\]][ \t]*)[$%][ \t]+$`)
+)
 
 // hinders reports whether a clause up to the phrase, of these words and with that request, has it
 // not be meant.
@@ -307,7 +329,16 @@ var (
 	conveying = wordSet(`tell text write mail email message remind ask note inform notify dear schreib schreibe sag sage frag frage erinnere liebe lieber
 		dis dites écris dile dígale diga zeg schrijf`)
 	// cited are what a heading says of that somebody wrote.
-	cited = wordSet("mail mails email emails message letter comment reply post transcript log chat quote nachricht brief kommentar zitat")
+	cited = wordSet("mail mails email emails message letter comment reply post transcript log chat quote nachricht brief kommentar zitat notes minutes ideas questions history words wish cheatsheet protokoll notizen ideen fragen")
+	// noting begin a heading over what is to be kept, owned one over what is somebody's, filing one over what goes
+	// into something.
+	noting     = wordSet("save remember document copy print record log quote memorize memorise note notes merke merk notiere speichere dokumentiere notiz notizen backlog forbidden verboten")
+	attempted  = wordSet("did tried ran")
+	saysItself = wordSet("today's let's here's what's that's it's there's")
+	owned      = wordSet("his her their seine ihre")
+	filing     = wordSet("add put insert append include paste füge setz setze pack")
+	// wanted are words by which one that asks says what is wished for: "what I want you to do".
+	wanted = wordSet("want need like next todo should please möchte will brauche")
 	// reporting are those with which a sentence ends that somebody else said.
 	reporting = wordSet(`said says wrote writes reads begins goes states stated states reported reports requires warns warned demands demanded insists insisted shouted yelled
 		sagt sagte schrieb schreibt bat bittet rief ruft steht heißt meinte meint`)
@@ -564,6 +595,9 @@ func elsewhere(after string) bool {
 		case hasAny(words, supposing):
 			return true
 		case i > 0:
+			if rest := unled(words); len(rest) > 0 && (explaining[rest[0]] && len(unled(rest[1:])) == 0 || whatFor[rest[0]]) {
+				return true
+			}
 			if len(words) <= 6 && !slices.Contains(words, "i") && hasAny(words, reporting) {
 				return true
 			}
@@ -573,6 +607,9 @@ func elsewhere(after string) bool {
 	}
 	return false
 }
+
+// whatFor are words with which a clause asks about what was said before it.
+var whatFor = wordSet("what why how was wie warum wieso weshalb")
 
 // ofElse reports whether the rest of the phrase's own clause, of these words, says so.
 func ofElse(words []string, after string) bool {

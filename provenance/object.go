@@ -43,7 +43,7 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 	eachOrder(said, max(0, start-longestOrder), start, orders, func(phrase, order string, i, e int) bool {
 		stands := ends && leadsTo(s[e:], start-e, nouns)
 		if p := parsed(phrase); p.reaches {
-			stands = ends && reachesTo(said[e:start])
+			stands = ends && reachesTo(said[e:start], nouns)
 		} else if len(p.tail) > 0 {
 			stands = ends && p.turnsTo(s, said, e, start, nouns)
 		} else if isTelling(order) {
@@ -98,8 +98,10 @@ func endsTurn(rest string, nouns []string) bool {
 	return leadsTo(all, len(all), nouns) && !slices.ContainsFunc(wordsOf(rest), func(w string) bool { return explaining[w] || conveying[w] })
 }
 
-// isPutting reports whether an order is of what is put somewhere.
-func isPutting(order string) bool { return putting()[lower(strings.Fields(order)[0])] }
+// isPutting reports whether an order is of what is put somewhere, and not of that from which it is taken.
+func isPutting(order string) bool {
+	return putting()[lower(strings.Fields(order)[0])] && !strings.HasSuffix(order, " from")
+}
 
 // isTelling reports whether behind an order a sentence follows.
 func isTelling(order string) bool { return strings.HasSuffix(order, " that") }
@@ -137,7 +139,7 @@ func eachOrder(s string, from, to int, orders []string, found func(order, said s
 			continue
 		}
 		for _, order := range orders {
-			if parsed(order).words.follow(s, i, func(words []string, e int) bool {
+			if p := parsed(order); p.mayBegin(s[i:]) && p.words.follow(s, i, func(words []string, e int) bool {
 				if e > to || !endsAt(s, e) {
 					return false
 				}
@@ -169,26 +171,73 @@ const longestReach = 24
 
 // reachesTo reports whether what stands between an order that reaches through its sentence and a name
 // leaves it of that: no end of the sentence, nothing that takes out, denies or puts off, nothing
-// else that is ordered, and nobody's mouth.
-func reachesTo(between string) bool {
+// else that is ordered, nobody's mouth, and no clause of something else. What is said in one is what such a
+// thing is, as "my email is".
+func reachesTo(between string, nouns []string) bool {
+	between = strings.ReplaceAll(withoutQuoted(between), "-mail", "mail")
 	words := wordsOf(between)
-	if endOf(between) < len(between) || strings.Contains(between, "\n") || len(words) > longestReach {
+	if endOf(between) < len(between) || strings.Contains(between, "\n") || len(words) > longestReach || len(words) > 0 && words[len(words)-1] == "of" {
 		return false
 	}
+	listed := false // a noun said before what the name behind it is, so that "email" does too
 	for i, w := range words {
-		behind := i > 0 && (joining[words[i-1]] || against[words[i-1]])
-		if negates(w) || excluding[w] || conditions[w] || asking[w] || reporting[w] || behind && (ordering()[w] || explaining[w] || conveying[w] || telling[w]) {
+		if negates(w) || excluding[w] || conditions[w] || asking[w] || wondering[w] || reporting[w] ||
+			i > 0 && (joining[words[i-1]] || against[words[i-1]]) && turnsAway(w) && !(listed && isNoun(w, nouns)) {
+			return false
+		}
+		listed = listed || isNoun(w, nouns) && !conveying[w] && !(i > 0 && (owning[words[i-1]] || articles[words[i-1]]))
+	}
+	for _, clause := range behindBreak().Split(between, -1)[1:] {
+		if !continues(unled(wordsOf(clause)), nouns, listed) {
 			return false
 		}
 	}
 	return true
 }
 
+// behindBreak is where another clause begins, or what stands in brackets.
+var behindBreak = text.Pattern(`[,;:(–—](?:[ \t]|$)|[(]|[ \t]-[ \t]|[ \t](?:and|und|but|aber)[ \t]`)
+
+// continues reports whether a clause behind such an order goes on with what that is of: with names and words,
+// none of which orders anything or is somebody's doing, or with what a noun is.
+func continues(words, nouns []string, listed bool) bool {
+	if listed && len(words) > 0 && isNoun(words[0], nouns) {
+		words = words[1:]
+	}
+	if is := slices.IndexFunc(words, func(w string) bool { return being[w] }); is >= 0 {
+		return !slices.ContainsFunc(words[:is], func(w string) bool { return !isNoun(w, nouns) && !owning[w] && !definite[w] && !stating[w] })
+	}
+	for i, w := range words {
+		if telling[w] || remarking[w] || (i == 0 || !articles[words[i-1]]) && turnsAway(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// turnsAway reports whether a word behind an order begins another one, or is of somebody's doing.
+func turnsAway(w string) bool {
+	return ordering()[w] && !leadIn[w] || explaining[w] || conveying[w] || telling[w] || doing[w]
+}
+
+// LeadsAway reports whether words between two parts of an order ("assign … to") have the second be of something
+// else: behind another order, or where they end in what itself goes on so ("someone close to").
+func LeadsAway(between string) bool {
+	words := wordsOf(between)
+	for i, w := range words {
+		if i > 0 && (joining[words[i-1]] || against[words[i-1]]) && turnsAway(w) {
+			return true
+		}
+	}
+	last := strings.Fields(between)
+	return len(last) > 0 && withTo[bare(last[len(last)-1])]
+}
+
 // turnsTo reports whether the second part of an order stands between the end of its first and a name,
 // and leads there.
 func (p parsedPhrase) turnsTo(s, said string, e, start int, nouns []string) bool {
 	for at := e; at < start; at++ {
-		if wordAt(said, at) && reachesTo(said[e:at]) && p.tail.follow(said, at, func(_ []string, end int) bool {
+		if wordAt(said, at) && reachesTo(said[e:at], nouns) && !LeadsAway(said[e:at]) && p.tail.follow(said, at, func(_ []string, end int) bool {
 			return end < start && endsAt(said, end) && leadsTo(s[end:], start-end, nouns)
 		}) {
 			return true
@@ -370,7 +419,7 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 			noun = false
 		case courteous[bareWord]:
 		case puts && (placing[bareWord] || using[bareWord]):
-			return !placing[bareWord] || !dating[next] // where, not when
+			return !(placing[bareWord] && dating[next]) && !storedElsewhere(rest) // where, not when
 		case reasons[bareWord]:
 			return telling[next]
 		default:
@@ -379,6 +428,15 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 		more = more || strings.ContainsFunc(w, func(r rune) bool { return isBreak(r) && r != ':' })
 	}
 	return true
+}
+
+// storedElsewhere reports whether words say that something is put where no page is: into a file, "my notes". On
+// a site that they name these are its own.
+func storedElsewhere(words []string) bool {
+	for len(words) > 1 && (articles[bare(words[0])] || owning[bare(words[0])]) {
+		words = words[1:]
+	}
+	return len(words) > 0 && (keeping[bare(words[0])] || isFile(words[0])) && !slices.ContainsFunc(words, func(w string) bool { return len(Hosts(w)) > 0 && !isFile(w) })
 }
 
 // dayOf reports whether words say on which day the thing is that was named, where the nouns are
@@ -519,6 +577,16 @@ var (
 	haveDay   = wordSet("event events meeting meetings appointment appointments reservation reservations booking bookings termin termine besprechung besprechungen")
 	beforeDay = wordSet("on of at from for the this next coming am um vom den der dem nächsten nächster diesen")
 	months    = wordSet("may march today heute mai märz jan feb mar apr jun jul aug sep sept oct okt nov dec dez")
+	// doing are orders that no lexicon has, withTo words behind which "to" is theirs, owning those of
+	// whose a thing is, and stating, beside the nouns of an order, words for what people say of themselves.
+	doing = wordSet(`send forward save store keep hide pay charge call ring schedule invite let ask text cc bcc copy say speak talk reply respond answer share
+		book reserve sign log go come use make do check run schick sende speichere ruf zahl bezahle lass antworte`)
+	withTo = wordSet(`addition close similar opposed next according due thanks cc related relevant response reply respect regard contrast
+		go goes went going belongs reports talks talk speak speaks spoke listens happened happens wrote writes sent did does said says`)
+	owning  = wordSet("my our her his their your mein meine unser unsere ihr ihre sein seine mon ma mes mi mis mio mia meu minha mijn")
+	stating = wordSet("number zip postcode street age birthday last first full new nummer name vorname nachname adresse")
+	// keeping are where people keep what is no page's.
+	keeping = wordSet("notes todo todos calendar diary slack mails inbox db database repo repository disk wiki spreadsheet sheet readme memory bank notizen kalender")
 	// dismissing are orders that may as well leave a matter.
 	dismissing = wordSet("forget vergiss")
 	// leavingOpen are, beside those, words of an order that does not say of what it is.

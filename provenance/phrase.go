@@ -3,6 +3,7 @@ package provenance
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/text"
@@ -43,7 +44,7 @@ func (l *Ledger) order(phrase string, means func(text string, start, end int) bo
 	if len(l.turns) == 0 {
 		return Quote{}, false
 	}
-	words := parsed(phrase).words
+	p := parsed(phrase)
 	last := &l.turns[len(l.turns)-1]
 	for i := -1; i < len(l.agreed); i++ {
 		t := last
@@ -53,7 +54,7 @@ func (l *Ledger) order(phrase string, means func(text string, start, end int) bo
 		if t.Evidence < last.Evidence {
 			continue
 		}
-		if start, end := t.own.means(words, means); end > start {
+		if start, end := t.own.means(&p, means); end > start {
 			return Quote{t.Evidence, start, end}, true
 		}
 	}
@@ -61,10 +62,10 @@ func (l *Ledger) order(phrase string, means func(text string, start, end int) bo
 }
 
 // means returns where a turn says a phrase and means it, twice the same for nowhere.
-func (own *reading) means(phrase Wording, means func(text string, start, end int) bool) (start, end int) {
+func (own *reading) means(phrase *parsedPhrase, means func(text string, start, end int) bool) (start, end int) {
 	begins := own.begins()
 	for i, left := 0, mostSaid; left > 0 && i < len(own.text); i++ {
-		if begins[i] && phrase.follow(own.text, i, func(_ []string, e int) bool {
+		if begins[i] && phrase.mayBegin(own.text[i:]) && phrase.words.follow(own.text, i, func(_ []string, e int) bool {
 			if !own.end[e] && !shouted(own.text[e:]) {
 				return false
 			}
@@ -94,7 +95,46 @@ func Wholly(text string, start, end int) bool {
 	if last := before[strings.LastIndexAny(before, " \t\n")+1:]; articles[lower(last)] {
 		return false
 	}
-	return endsOrder(strings.TrimLeft(text[end:], quotes), !strings.ContainsAny(text[start:end], " \t-")) && Means(text, start, end)
+	rest := strings.TrimLeft(text[end:], quotes)
+	return endsOrder(rest, !strings.ContainsAny(text[start:end], " \t-")) && Means(text, start, end) && !(keptElsewhere(rest) && versioned(text, start, end))
+}
+
+// keptElsewhere reports whether what stands behind an order of what git keeps says that it comes from or goes to
+// what is no repository, branch or server: "get the latest changes from the wiki". A bare name in small
+// letters may be a branch's.
+func keptElsewhere(rest string) bool {
+	words := strings.Fields(rest[:endOf(rest)])
+	if len(words) < 2 || !leadingTo[bare(words[0])] {
+		return false
+	}
+	article := false
+	for words = words[1:]; len(words) > 1 && (articles[bare(words[0])] || leadIn[bare(words[0])]); words = words[1:] {
+		article = true
+	}
+	name := words[0]
+	first, _ := utf8.DecodeRuneInString(name)
+	if hosts := Hosts(name); len(hosts) > 0 && !isFile(name) {
+		return !strings.Contains(lower(name), "git")
+	}
+	if strings.ContainsAny(strings.TrimRight(name, stops), "/-_#~0123456789"+quotes) || !article && unicode.IsLower(first) {
+		return false
+	}
+	for _, w := range words[:min(4, len(words))] {
+		if repositories[bare(w)] || slices.Contains(remotes, bare(w)) {
+			return false
+		}
+		if strings.ContainsFunc(w[len(w)-1:], isBreak) {
+			break
+		}
+	}
+	return true
+}
+
+// versioned reports whether an order is of what git keeps here and elsewhere.
+func versioned(text string, start, end int) bool {
+	return slices.ContainsFunc([]string{"git push", "git pull", "git fetch", "unstash"}, func(meaning string) bool {
+		return Wording{meanings()[meaning]}.follow(text, start, func(_ []string, e int) bool { return e == end })
+	})
 }
 
 // endsOrder reports whether what stands behind a phrase leaves it all that is ordered.
@@ -115,8 +155,11 @@ func endsOrder(rest string, single bool) bool {
 		}
 		return endsOrder(behind, false)
 	}
-	return goesWith[bare(word)] || !single && on[bare(word)]
+	return goesWith[bare(word)] || !single && on[bare(word)] && !inDocument().MatchString(rest)
 }
+
+// inDocument is where something of another kind is done: "set it as fixed in the sheet".
+var inDocument = text.Pattern(`(?i)^(?:in|on|to|into)[ \t]+(?:(?:the|a|an|my|our|this|that)[ \t]+)?(?:new[ \t]+)?(?:spread)?(?:sheet|wiki|excel|editor|tab|jira|confluence)(?:$|[^\pL\pN-])`)
 
 var numeral = text.Pattern(`^#?[0-9]+$`)
 
@@ -138,6 +181,10 @@ var (
 	// that say of it where, for what and how.
 	goesWith = wordSet(`please now then too also again and today asap immediately anyway thanks und bitte dann auch jetzt maintenant merci stp svp s'il et puis ahora gracias por y
 		adesso ora grazie per e agora obrigado obrigada nu alsjeblieft alstublieft graag bedankt en`)
+	// leadingTo are, of those that follow, the words before a place, repositories words for those that git has.
+	leadingTo    = wordSet(`in on from to into auf aus von zu im dans en nel em sur sobre su op com como`)
+	repositories = wordSet(`remotes repo repos repository repositories project branch branches main master trunk develop dev staging production prod default fork forks codebase head tag tags
+		pr mr pull merge zweig branche rama ramo dépôt serveur servidor remoto stash machine laptop computer rechner side end background bitbucket gitea codeberg`)
 	on = wordSet(`for in on from to against with into at that which called named titled so there here as via off based under by because since before right
 		für auf aus von zu mit im am namens avec comme pour dans con como para per come nel com em met voor sur sobre su op`)
 )
@@ -213,10 +260,25 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 func isNumeral(c byte) bool { return c >= '0' && c <= '9' }
 
+// smallLetter is a letter of ASCII made small.
+func smallLetter(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
 // spells returns how much of a text's begin is a word in any letters' case.
 func spells(text, word string) int {
 	at := 0
 	for _, r := range word {
+		if at < len(text) && text[at] < utf8.RuneSelf && r < utf8.RuneSelf { // most words differ in the first letter
+			if smallLetter(text[at]) != smallLetter(byte(r)) {
+				return 0
+			}
+			at++
+			continue
+		}
 		c, n := utf8.DecodeRuneInString(text[at:])
 		if n == 0 || !strings.EqualFold(string(c), string(r)) {
 			return 0

@@ -509,7 +509,7 @@ func (t *turn) turned(before, word string, number bool) bool {
 		if !t.begins(i) {
 			continue
 		}
-		if at := form.FindStringSubmatch(before[i:]); at != nil && !ended(at[1]) && provenance.Means(t.own, i, i+len(head)) && provenance.Means(t.own, i, value) {
+		if at := form.FindStringSubmatch(before[i:]); at != nil && !ended(at[1]) && !provenance.LeadsAway(at[1]) && provenance.Means(t.own, i, i+len(head)) && provenance.Means(t.own, i, value) {
 			return true
 		}
 	}
