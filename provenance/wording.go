@@ -28,6 +28,7 @@ type Term struct {
 	Optional bool // it may be left out
 
 	gerunds []string // of a word with which a phrase begins
+	article bool     // it need not be said before another word
 }
 
 // WordingOf is what a phrase is read as, without the full stop that it may end in. It is empty for one that has a PhraseFault.
@@ -200,7 +201,7 @@ func (w Wording) first(add func(word string)) bool {
 		unsaid := t.Optional
 		if t.Word != "" {
 			add(t.Word)
-			unsaid = unsaid || definite[lower(t.Word)]
+			unsaid = unsaid || t.article
 		}
 		for _, o := range t.One {
 			unsaid = o.first(add) || unsaid
@@ -303,7 +304,7 @@ func (p *phraseParser) term() (t Term) {
 			return t
 		}
 		t.Word, p.rest = p.rest[:n], p.rest[n:]
-		t.gerunds = gerunds(t.Word)
+		t.gerunds, t.article = gerunds(t.Word), definite[lower(t.Word)]
 	}
 	return t
 }
@@ -364,13 +365,18 @@ func (s *saying) next(end int, rest *left) bool {
 	if rest == nil {
 		return len(s.words) > 0 && s.found(s.words, end)
 	}
-	t, behind := rest.words[0], &left{rest.words[1:], rest.then}
+	t, behind := &rest.words[0], &left{rest.words[1:], rest.then}
 	for _, w := range t.One {
-		if s.next(end, &left{w, behind}) {
+		if len(w) == 1 && w[0].Word != "" && !w[0].Optional && !w[0].article { // as most are
+			s.steps++
+			if s.says(end, &w[0], behind) {
+				return true
+			}
+		} else if s.next(end, &left{w, behind}) {
 			return true
 		}
 	}
-	return t.Word != "" && s.says(end, &t, behind) || (t.Optional || definite[lower(t.Word)] && !behind.none()) && s.next(end, behind)
+	return t.Word != "" && s.says(end, t, behind) || (t.Optional || t.article && !behind.none()) && s.next(end, behind)
 }
 
 func (l *left) none() bool { return l == nil || len(l.words) == 0 && l.then.none() }
