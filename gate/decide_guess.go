@@ -38,7 +38,7 @@ func (j *judge) setOf(l *leaf) string {
 		switch {
 		case src.Kind == policy.FromSaidBy, src.Kind == policy.FromNamed:
 			return "tool " + src.Server + "/" + src.Tool
-		case src.Op == policy.FreshName && len(l.rule.Begins) > 0: // it is looked up nowhere
+		case src.Op == policy.FreshName && len(l.rule.Begins) > 0, src.Op == policy.Element: // it is looked up nowhere
 		case src.Kind == policy.FromSeen, src.Kind == policy.FromDerived && src.Op != policy.PathJoin && src.Op != policy.TypedIn:
 			return anySet
 		case src.Kind == policy.FromDerived && q.Collection == "":

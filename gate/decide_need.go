@@ -123,6 +123,9 @@ func (j *judge) need(l *leaf, r writ.Reason) string {
 	if len(j.unfounded) >= 100 {
 		return s // that many failures have said it often enough
 	}
+	if slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Op == policy.Element }) {
+		return s + callIt
+	}
 	sent := j.session() != nil && j.session().ledger.Brought(l.typ(), l.value)
 	switch {
 	case l.placed:
@@ -275,6 +278,9 @@ type supplyKey struct {
 
 // onceVouched is said of a text of the agent's that lacks nothing itself.
 const onceVouched = "may be any text once its target is vouched for"
+
+// callIt is said of what would be clicked on.
+const callIt = "; list the page anew and whole, on the site that the user named, where one thing alone is called by the words of his order: he says which, as in \"click 'Next page'\", or a person allows it"
 
 // noSupplier is said in the stead of tools whose results could vouch, and tooLate of
 // those that could have.

@@ -148,7 +148,7 @@ func (j *judge) wouldCount(l *leaf) bool {
 	defer func() { j.oneTime, j.cleared = once, false }()
 	by := *l
 	return slices.ContainsFunc(j.sources(l), func(src policy.Source) bool {
-		return (src.Kind == policy.FromOutput || src.Kind == policy.FromDerived && src.Op != policy.Due) && j.from(&by, src) == ""
+		return (src.Kind == policy.FromOutput || src.Kind == policy.FromDerived && src.Op != policy.Due && src.Op != policy.Element) && j.from(&by, src) == ""
 	})
 }
 
@@ -202,7 +202,7 @@ func (j *judge) ordered(l *leaf) writ.Reason {
 		return ""
 	}
 	switch l.rule_ {
-	case "const", "grown", grownOutput, keptCall:
+	case "const", "grown", grownOutput, keptCall, ruleElement:
 		return ""
 	}
 	nouns, why := append(slices.Clone(l.rule.Words), l.collection()), writ.ProvenanceOrder
@@ -240,7 +240,7 @@ func (j *judge) chosen(l *leaf) bool { return j.anchoredBy(l, (*provenance.Names
 
 func (j *judge) anchoredBy(l *leaf, names func(*provenance.Names, provenance.Query) (provenance.Quote, bool)) bool {
 	switch l.rule_ {
-	case "const", "user", "user:time", "user:day", "user:amount", "user:composite", "user:within", "party", keptCall:
+	case "const", "user", "user:time", "user:day", "user:amount", "user:composite", "user:within", "party", keptCall, ruleElement:
 		return true
 	case "grown", grownOutput: // allowed from now on as a reader, not to be destroyed
 		if !j.destroys(l) {
@@ -343,6 +343,8 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 		return j.fromFresh(l, src)
 	case policy.Due:
 		return j.fromDue(l)
+	case policy.Element:
+		return j.fromElement(l, src)
 	}
 	return j.fromJoin(l)
 }

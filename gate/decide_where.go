@@ -118,8 +118,11 @@ func (j *judge) isPage(l *leaf) bool {
 // there reports whether an act is done at the one place that a turn of the
 // user's names; or, where it names none, at the only one that he or a call that says so named in this
 // session.
-func (j *judge) there(turn uint32) bool {
-	s, at := j.session(), j.place(false)
+func (j *judge) there(turn uint32) bool { return j.meansHost(turn, j.place(false)) }
+
+// meansHost reports whether a host is that place.
+func (j *judge) meansHost(turn uint32, at string) bool {
+	s := j.session()
 	all := s.ledger.Hosts(turn)
 	if len(all) == 0 {
 		all = s.ledger.Hosts(0)

@@ -158,6 +158,7 @@ type basis struct {
 	shadow    bool
 	guesses   []guess    // what R24 counts
 	fetches   []fetched  // what R20 counts
+	clicks    []click    // what is clicked on by the user's words (R28)
 	spends    []spending // what it takes from budgets
 	asked     string     // the question that was put to a person
 	approvals []string   // the answers an accepted act uses up
@@ -228,6 +229,7 @@ type Observation struct {
 	root       uint32                  // of a page that a seen link led to
 	unasked    int                     // the values of a result of which no contract says anything
 	approval   *answer                 // nil unless a person's answer
+	page       *page                   // what the call showed of it, nil where nothing says so
 	place      *visit                  // where the call left the browser, nil where nothing says so
 	moves      int                     // Session.moves when it was begun, with it; 0 where something else was under way
 }

@@ -67,6 +67,7 @@ func (s *Session) Observe(d *Decision, r Result) Observation {
 	}
 	ob.Leaves, o.Why = s.leaves(d, r)
 	o.place, o.moves = toldBy(d, ob.Leaves), d.moves
+	o.page = pageOf(d, r, ob.Leaves)
 	if o.Why == "" && d.basis.drafted && len(d.rules) == 0 {
 		if o.unasked = len(ob.Leaves); r.Crowded || !s.ledger.Share(s.unasked+o.unasked) {
 			o.Why = WhyCrowded

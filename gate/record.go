@@ -190,6 +190,8 @@ func explainTrace(r *Record, t Trace) string {
 		b.WriteString(" is what is due: the server takes no other")
 	case t.Rule == "derived:path_join", t.Rule == ruleTypedIn:
 		b.WriteString(" joins a directory and a name:")
+	case t.Rule == ruleElement:
+		b.WriteString(" is called by the user's words on the page that he named, and by nothing else there:")
 	case strings.HasPrefix(t.Rule, "derived:"):
 		b.WriteString(" follows (" + shown(t.Rule) + ") from")
 	case t.Rule == "user:composite":

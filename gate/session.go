@@ -60,6 +60,11 @@ type Session struct {
 	visits []visit
 	moves  int
 
+	// page is the newest listing of a page, nil once a call may have led on, and clicked what was
+	// clicked on there by the user's words (R28).
+	page    *page
+	clicked []click
+
 	// spending is what was taken from budgets (R27).
 	spending map[string][]spending
 
@@ -217,7 +222,8 @@ func (s *Session) passed(d *Decision) {
 	if d.moves = s.moves; leading {
 		d.moves = 0 // where the browser is by its result is where it was, perhaps
 	}
-	if goes {
+	if s.clicked = append(s.clicked, d.basis.clicks...); goes {
+		s.page = nil
 		s.visit(d.Call.Server+"/"+toolOf(d.Call), d.Effect, d.Call.Arguments, path)
 	}
 	if d.basis.act != "" {
@@ -301,6 +307,7 @@ func (s *Session) Commit(o Observation) {
 	}
 	if o.place != nil && o.moves == s.moves {
 		s.visited(*o.place)
+		s.page = o.page
 	}
 	s.unasked += o.unasked
 	for _, at := range o.pending.News() {

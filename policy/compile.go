@@ -381,6 +381,10 @@ func (r *reader) derived(a *ArgRule, f *sourceFile) (phrases []string) {
 	switch {
 	case f.op.S == Due:
 		r.FaultIf(a.Role != Amount, f.kind, "what is due is an amount (R11)", "role: amount")
+	case f.op.S == Element:
+		phrases = r.orders(f.said)
+		r.FaultIf(len(phrases) == 0 || len(a.Orders) == 0 || a.Role != Target || !untyped, f.kind, "what is clicked on is called by the user's orders, or an order to click is of it (R28)",
+			"{ derived: element, phrases: [send] }, orders: [click]")
 	case !untyped && a.Type != provenance.Path:
 		r.Fault(f.kind, f.op.S+" gives a path, and the argument's type is another", "type: path")
 	case fresh && (len(a.Begins) > 0 || f.said.Given()):
@@ -501,6 +505,11 @@ func (r *reader) where(p *Policy, c *Contract, f *toolFile) {
 		r.FaultIf(!f.Where.Given(), n, "an order reaches through its sentence where a place says whose it is", "where: [server/tool#/url]")
 	}
 	r.reaching = nil
+	itself := slices.ContainsFunc(c.Where, func(s Source) bool { return s.Server == c.Server && s.Tool == c.Tool })
+	for a := range c.everyArg {
+		r.FaultIf((!itself || c.Among != "") && slices.ContainsFunc(a.From, func(s Source) bool { return s.Op == Element }), f.Node,
+			"what is clicked on stands on the one page that is listed, until a click may have led on: where names this tool too, and nothing says which page it is", "where: ["+c.Server+"/"+c.Tool+"]")
+	}
 	r.FaultIf(f.Where.Given() && !c.Effect.Gated(), f.Where.Node, "a read is done wherever it is asked for", "effect: write")
 }
 

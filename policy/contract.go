@@ -187,7 +187,8 @@ type Source struct {
 	// Phrases are what users call such values of a record, before they name it (FromNamed),
 	// or the orders by which they leave a name to the agent (FreshName with Begins).
 	//
-	// Of FromConst and FromOutput they are the orders with which the user chose such a value (R21).
+	// Of FromConst and FromOutput they are the orders with which the user chose such a value (R21), and of
+	// Element those that what is clicked on may be called by.
 	Phrases []string
 }
 
@@ -211,6 +212,8 @@ const (
 	// Due is an amount of which the server takes no other than what is due for all else
 	// that the call says (R11).
 	Due = "due"
+	// Element is what the newest listing of a page has under a name made of the user's words (R28).
+	Element = "element"
 )
 
 // Budget bounds a sequence of accepted calls of one tool in one session (R27): their

@@ -73,6 +73,21 @@ func Destroying(said string) bool {
 	return slices.ContainsFunc(text.NameWords(said), func(w string) bool { return slices.Contains(destructive, w) })
 }
 
+// committing are the words by which the name of what is clicked on says that something is paid, ended or
+// made over, in the languages of the lexicon.
+var committing = []string{"pay", "buy", "order", "purchase", "checkout", "transfer", "donate", "unsubscribe", "cancel", "withdraw", "sell", "trade", "bid", "deactivate", "disable", "terminate", "close", "money", "payment", "tip",
+	"kaufen", "kauf", "bestellen", "bezahlen", "zahlen", "zahlungspflichtig", "spenden", "überweisen", "kündigen", "löschen", "entfernen", "stornieren", "abbestellen",
+	"acheter", "payer", "commander", "donner", "virer", "annuler", "résilier", "supprimer", "comprar", "pagar", "donar", "transferir", "anular", "cancelar", "eliminar", "borrar",
+	"acquista", "acquistare", "compra", "paga", "pagare", "ordina", "ordinare", "dona", "annulla", "elimina", "eliminare", "excluir", "doar",
+	"kopen", "koop", "betalen", "betaal", "bestel", "doneren", "doneer", "overmaken", "annuleren", "annuleer", "opzeggen", "verwijderen", "verwijder"}
+
+// Committing reports whether the name of what is clicked on speaks of paying, ending or destroying something: a person
+// looks at each.
+func Committing(name string) bool {
+	return Destroying(name) || strings.Contains(strings.ReplaceAll(strings.ToLower(name), " ", ""), "checkout") ||
+		slices.ContainsFunc(text.NameWords(name), func(w string) bool { return slices.Contains(committing, w) })
+}
+
 // Line is which output a line lets vouch for which argument, where it does.
 func (g Grown) Line() provenance.Line {
 	return provenance.Line{Tool: g.Tool, Arg: g.Arg, From: g.From, In: g.In, Writes: g.Writes}

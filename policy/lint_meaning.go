@@ -156,7 +156,7 @@ func (r *reader) lintSources(p *Policy, c *Contract, a *ArgRule) {
 	own := len(a.From) > 0
 	for _, s := range a.From {
 		own = own && s.Kind == FromOutput && s.Server == c.Server && s.Tool == c.Tool
-		if s.Kind == FromDerived && s.Op != Due && len(s.Phrases) == 0 && !p.listsPaths() {
+		if s.Kind == FromDerived && s.Op != Due && s.Op != Element && len(s.Phrases) == 0 && !p.listsPaths() {
 			r.WarnAt(a.Line, a.Col, "no output of this policy is a path that may vouch: "+strictyaml.Word("derived: "+s.Op)+" has no directory to begin with", "type: path at the output that lists them")
 		}
 		if of := p.Contracts[s.Server+"/"+s.Tool]; s.Kind == FromOutput && of != nil && !s.Ours && of.vouchesNothing(&s) {

@@ -41,7 +41,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	}
 	before := r.Count()
 	o.Authoritative, o.Keys, o.Secret, o.Creates, o.Names = f.Authoritative.Is, f.Keys.Is, f.Secret.Is, f.Creates.Is, f.Names.Is
-	o.Location, o.Unique = f.Location.Is, f.Unique.Is
+	o.Location, o.Elements, o.Unique = f.Location.Is, f.Elements.Is, f.Unique.Is
 	r.place(&o, f)
 	r.FaultIf(!f.Label.Given(), f.Node, "the output has no label", "label: system, party or external")
 	if f.Label.S == "user" || f.Label.S == "operator" {
@@ -52,6 +52,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	o.Type, _ = pick(r, f.Type, typeWords)
 	o.Collection = r.collection(p, f.Collection)
 	r.FaultIf(o.Location && (o.Type != provenance.URL || o.Keys), f.Location.Node, "a location is a link (R28)", "type: url")
+	r.FaultIf(o.Elements && (!o.Location || !f.Extract.Given() || f.Extract.S != "start"), f.Elements.Node, "what can be clicked on is listed behind a location that the text begins with (R28)", "extract: start, location: true")
 	r.extractor(&o, f)
 	r.joined(&o, c, f)
 	if f.Owner.Given() {

@@ -245,6 +245,8 @@ type outputFile struct {
 	// Location marks the link of where the call left what its server works on: of an act that
 	// lists the tool in Where it says where that is done (R28).
 	Location strictyaml.Truth `yaml:"location"`
+	// Elements says that the text which a location begins lists what can be clicked on there (R28).
+	Elements strictyaml.Truth `yaml:"elements"`
 	// Matches is the argument of a search that shows every record in which this value
 	// holds what is asked for there (R9): /query.
 	Matches strictyaml.String `yaml:"matches"`

@@ -73,7 +73,7 @@ type sourceFile struct {
 	valid bool
 }
 
-const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join, typed_in, fresh or due, seen, said_by: server/tool#/pointer, of_named: server/tool#/pointer with phrases: [...], or approval"
+const sourceHint = "user, output, output: server/tool#/pointer, const: [...], catalog, derived: path_join, typed_in, fresh, due or element, seen, said_by: server/tool#/pointer, of_named: server/tool#/pointer with phrases: [...], or approval"
 
 func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 	switch {
@@ -104,7 +104,7 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 			r.FaultIf(len(s.cons.Items) == 0 && r.Count() == before, v, "an empty list of constants accepts nothing", "list the constants")
 		case "derived":
 			r.Decode(v, &s.op)
-			r.FaultIf(!slices.Contains([]string{PathJoin, TypedIn, FreshName, Due}, s.op.S) && r.Count() == before, v, "unknown derivation "+strictyaml.Word(s.op.S), "derived: path_join, typed_in, fresh or due")
+			r.FaultIf(!slices.Contains([]string{PathJoin, TypedIn, FreshName, Due, Element}, s.op.S) && r.Count() == before, v, "unknown derivation "+strictyaml.Word(s.op.S), "derived: path_join, typed_in, fresh, due or element")
 		case "of_named":
 			r.Fault(s.kind, "of_named needs what users call such values before they name the record", "{ of_named: server/tool#/people/*/email, phrases: [same people as] }")
 		case "user", "catalog", "seen", "approval":
@@ -127,7 +127,7 @@ func (s *sourceFile) phrased(n *strictyaml.Node) any {
 	switch word := n.Items[0].Value; {
 	case word == "of_named", word == "output":
 		return &s.ref
-	case word == "derived" && n.Items[1].Value == FreshName:
+	case word == "derived" && (n.Items[1].Value == FreshName || n.Items[1].Value == Element):
 		return &s.op
 	case word == "const":
 		return &s.cons

@@ -84,6 +84,7 @@ type OutputRule struct {
 	Secret        bool
 	Creates       bool
 	Location      bool // the link of where the call left what its server works on: a browser's page
+	Elements      bool // the text that it begins lists what can be clicked on there (Elements)
 	// Lifetime, when not 0, makes the leaf one-time (R19): it vouches for one act,
 	// within that time.
 	Lifetime time.Duration

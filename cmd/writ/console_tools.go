@@ -423,6 +423,9 @@ func source(s *policy.Source, collection string) string {
 		if s.Op == policy.Due {
 			return "what is due, of which the server takes no other"
 		}
+		if s.Op == policy.Element {
+			return "what is called by the user's words on a page that he named"
+		}
 		if s.Op == policy.FreshName {
 			return "a new name in a directory that was listed"
 		}

@@ -101,6 +101,8 @@ tools:
   q/look: { effect: read, outputs: [ { at: /links/*, label: external, type: url, location: true } ] }
   q/click: { effect: [write, send], where: [q/open#/url, q/click], args: { /file: { role: target, type: path, from: [user] } } }
   q/key: { effect: [write, send], where: [q/open#/url, q/click], no_args: allow, args: { /key: { role: control, from: [const: [Tab], approval] }, /text: { role: content, content: open } } }
+  q/page: { effect: read, outputs: [ { in: text, extract: start, pattern: '### Page\n- Page URL: (\S+)\n', label: external, type: url, location: true, elements: true } ] }
+  q/press: { effect: [write, send], where: [q/open#/url, q/click, q/press], args: { /ref: { role: target, from: [user, { derived: element, phrases: [book, send it?] }], orders: [click], words: [button] } } }
   c/list: { effect: read, outputs: [ { at: /whom/*, label: external } ] }
   c/call: { effect: write, args: { /whom: { role: target, from: [user] } } }
 grown:
@@ -129,7 +131,7 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "q/open": {"url"}, "q/look": {}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "q/open": {"url"}, "q/look": {}, "q/page": {"of"}, "q/press": {"ref"}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
 }
 
 var worldFields = map[string][]string{
@@ -326,7 +328,7 @@ func TestReferenceModel(t *testing.T) {
 			required = append(required, "desk")
 		}
 		def := map[string]any{"name": name, "inputSchema": map[string]any{"type": "object", "properties": properties, "required": required}}
-		if name != "doc" && name != "names" { // they answer in a text
+		if name != "doc" && name != "names" && name != "page" { // they answer in a text
 			def["outputSchema"] = map[string]any{"type": "object"}
 		}
 		raw, _ := json.Marshal(def)
@@ -350,7 +352,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "q/click", "q/key", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "n/graft", "f/new", "in small letters", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "q/click", "q/key", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "derived:element", "n/graft", "f/new", "in small letters", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -420,6 +422,9 @@ func (w *world) step(rules map[string]int, first bool) {
 	if !first && w.IntN(20) == 0 {
 		w.pages(rules)
 		w.sites(rules)
+	}
+	if !first && w.IntN(20) == 0 {
+		w.presses(rules)
 	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
@@ -635,6 +640,50 @@ func (w *world) sites(rules map[string]int) {
 	}
 }
 
+// listing is a page as a browser lists it.
+func (w *world) listing() string {
+	lines := []string{"### Page", "- Page URL: " + strings.Trim(w.pick(worldPages), `"`), "### Snapshot", "```yaml"}
+	for i := range 1 + w.IntN(3) {
+		role, in := w.pick([]string{"button", "button", "link"}), ""
+		if w.IntN(8) == 0 {
+			lines, in = append(lines, "- iframe [ref=e9]:"), "  "
+		}
+		line := fmt.Sprintf("%s- %s %s [ref=e%d]", in, role, w.pick([]string{`"Book"`, `"Book"`, `"Send"`, `"Blue lamp"`, `"Blue lamp"`, `"Book 2"`, `"Delete it"`, `"B\u200book"`}), i+1)
+		if role == "link" {
+			lines = append(lines, line+":", in+"  - /url: "+w.pick([]string{"/a", "/a", "https://bank.example/", `"#"`}))
+		} else {
+			lines = append(lines, line+w.pick([]string{"", "", "", ": more"}))
+		}
+	}
+	return strings.Join(append(lines, "```"), "\n")
+}
+
+// presses clicks on what a page has, by what the user calls it or not.
+func (w *world) presses(rules map[string]int) {
+	w.say(w.pick([]string{"open https://shop.example/ and https://bank.example/", "open https://shop.example/"}))
+	w.call(rules, "q/open", []string{`"url":"https://shop.example/"`})
+	for range 6 + w.IntN(8) {
+		switch w.IntN(7) {
+		case 0:
+			w.say(w.pick([]string{"book it on shop.example", "book it", "send it on https://shop.example/", "click 'Blue lamp' on shop.example", "look at the blue lamp on shop.example", "don't book", "Yes, go ahead.", "click delete it on shop.example", "click e1 on shop.example"}))
+			w.call(rules, "q/page", nil)
+			w.asked(rules, "q/press", []string{`"ref":"e1"`})
+		case 1, 2, 3:
+			w.call(rules, "q/page", w.some(8, `"of":"e1"`))
+		default:
+			w.asked(rules, "q/press", []string{`"ref":` + w.pick([]string{`"e1"`, `"e1"`, `"e2"`, `"e3"`})})
+		}
+	}
+}
+
+// some is one field now and then.
+func (w *world) some(n int, one string) []string {
+	if w.IntN(n) == 0 {
+		return []string{one}
+	}
+	return nil
+}
+
 // fields are one that is given, or none.
 func (w *world) fields(one string) []string {
 	if w.IntN(3) == 0 {
@@ -812,6 +861,9 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 	if tool == "f/names" {
 		text := strings.NewReplacer(`"files":[`, "", `"`, "", ",", "\n", "]", "").Replace(body[0])
 		result = strictjson.Make(strictjson.Member{Name: "content", Value: slices.Concat([]byte(`[{"type":"text","text":`), strictjson.Quote(text), []byte("}]"))})
+	}
+	if tool == "q/page" {
+		result = strictjson.Make(strictjson.Member{Name: "content", Value: slices.Concat([]byte(`[{"type":"text","text":`), strictjson.Quote(w.listing()), []byte("}]"))})
 	}
 	if !d.Effect.Gated() && w.IntN(16) == 0 { // an act is made, and the user speaks, while the read is under way
 		w.call(rules, "n/append", []string{fmt.Sprintf("%q:%s", "row", w.value("row")), `"line":"hello"`})
@@ -1058,6 +1110,12 @@ func (s *Session) eachTrace(l *leaf, quotes []gate.Ref, yield func(gate.Trace) b
 	}
 	for _, e := range other {
 		add("seen", e.Label, e)
+		for _, q := range quotes {
+			if from(policy.FromDerived) && s.page != nil && e.Evidence == s.page.evidence {
+				e.Label = writ.External
+				add(ruleElement, writ.External, e, q)
+			}
+		}
 		if l.typ() == provenance.Path {
 			add("derived:fresh", writ.Model, e)
 		}

@@ -20,7 +20,7 @@ import (
 // the session made it. Of what receives something (R28, R14) strangers name nothing.
 func (s *Session) anchored(c *call, l *leaf, guaranteed bool) bool {
 	switch l.Rule {
-	case "const", "user", "user:time", "user:day", "user:amount", "user:composite", "user:within", "party", keptCall:
+	case "const", "user", "user:time", "user:day", "user:amount", "user:composite", "user:within", "party", keptCall, ruleElement:
 		return true
 	case "grown", grownOutput:
 		if !c.destroys() || !l.names() {

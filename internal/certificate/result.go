@@ -216,7 +216,7 @@ func (s *Session) Result(r Result) error {
 	}
 	s.label(x)
 	s.ask(x)
-	s.tell(x)
+	s.tell(x, r.Value)
 	return nil
 }
 

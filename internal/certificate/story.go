@@ -69,6 +69,8 @@ func origin(t *gate.Trace) string {
 		return "is a time, which the model chose, of a day that you named: " + all(t.Evidence)
 	case t.Rule == "user:amount":
 		return "is an amount that you named: " + from(0)
+	case t.Rule == ruleElement && len(t.Evidence) == 2:
+		return "is what your words call on the page that " + from(0) + " was of: " + where(t.Evidence[1])
 	case t.Rule == "seen":
 		s = "is a link that stood in " + from(0)
 	case t.Rule == "said_by" && len(t.Evidence) == 3:

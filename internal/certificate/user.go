@@ -413,7 +413,7 @@ func (s *Session) saysWhat(c *call, l *leaf) bool {
 // isOrdered is commanded for an argument that has orders.
 func (s *Session) isOrdered(c *call, l *leaf) bool {
 	switch l.Rule {
-	case "const", "grown", grownOutput, keptCall, "approval", "protocol":
+	case "const", "grown", grownOutput, keptCall, ruleElement, "approval", "protocol":
 		return true
 	}
 	return slices.ContainsFunc(l.Evidence, func(e gate.Ref) bool {

@@ -161,6 +161,10 @@ func (s *Session) trace(c *call, l *leaf) string {
 		if holds {
 			label = min(l.Evidence[0].Label, l.Evidence[1].Label)
 		}
+	case l.Rule == ruleElement:
+		refs, label = 2, writ.External
+		holds = s.clicks(c, l)
+		l.open = true
 	case strings.HasPrefix(l.Rule, "derived:"):
 		refs = -1
 		label, holds = s.derived(c, l, strings.TrimPrefix(l.Rule, "derived:"))
@@ -193,7 +197,7 @@ func (s *Session) there(c *call, l *leaf, e gate.Ref) bool {
 	case approvalTool:
 		return l.Rule == "approval"
 	}
-	return len(s.at(e)) > 0 || l.Rule == grownOutput && len(s.unlabelled(e)) > 0
+	return len(s.at(e)) > 0 || (l.Rule == grownOutput || l.Rule == ruleElement) && len(s.unlabelled(e)) > 0
 }
 
 // unlabelled is at, whatever it is worth: of what the server gives (WritesServer) the

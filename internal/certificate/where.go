@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -25,7 +26,7 @@ func (s *Session) visit(at visit) {
 
 // tell takes note of where a result says that its call left the browser, unless an act was under
 // way or begun since.
-func (s *Session) tell(x *extraction) {
+func (s *Session) tell(x *extraction, result strictjson.Value) {
 	var places []*place
 	for _, p := range x.places {
 		if p.rule != nil && p.rule.Location {
@@ -37,6 +38,7 @@ func (s *Session) tell(x *extraction) {
 	}
 	link, _ := places[0].value.Text()
 	s.visit(visit{server: x.server, host: provenance.LinkHost(link), told: true})
+	s.listsPage(x, places[0], result)
 }
 
 // whereDone is the host where the acts of a contract with places are done, "" where that is not known:
@@ -94,7 +96,12 @@ func (s *Session) meant(c *call, e gate.Ref) bool {
 	if c.contract == nil || len(c.contract.Where) == 0 {
 		return true
 	}
-	named, at := []string(nil), s.whereDone(c, false)
+	return s.isMeant(e, s.whereDone(c, false))
+}
+
+// isMeant reports whether a host is that place.
+func (s *Session) isMeant(e gate.Ref, at string) bool {
+	var named []string
 	if at == "" {
 		return false
 	}

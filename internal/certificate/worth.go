@@ -148,7 +148,8 @@ func (s *Session) send(c *call) {
 		s.act(c, args)
 	}
 	c.acts = s.acts
-	if goes {
+	if s.press(c); goes {
+		s.page = nil
 		s.visit(visit{server: c.server, tool: c.tool, host: c.goesTo(path)})
 	}
 	for _, a := range args {

@@ -290,6 +290,8 @@ func rests(rule string) string {
 		return "declines"
 	case "derived:fresh", "invented":
 		return "a new name"
+	case "derived:element":
+		return "called by the user's words"
 	}
 	if strings.HasPrefix(rule, "user") {
 		return "the user's words"
