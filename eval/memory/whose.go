@@ -14,7 +14,7 @@ type Whose struct {
 	// those of himself that do.
 	Others Share `json:"others"`
 	Own    Share `json:"own"`
-	// Found are such sentences of something else, and Lost such of himself.
+	// Found are the first such sentences of something else, and Lost such of himself.
 	Found []string `json:"found"`
 	Lost  []string `json:"lost"`
 }
@@ -29,19 +29,29 @@ func (s *System) whose(seeds []uint64, every int) Whose {
 		}
 		if n := s.mine(form, seeds); n > 0 {
 			held += n
-			out.Found = append(out.Found, form)
+			out.Found = few(out.Found, form)
 		}
 		others += len(seeds)
 	}
 	for _, form := range append(slices.Clone(list("self_forms")), data.Whose.Own...) {
 		n := s.mine(form, seeds)
 		if kept += n; n < len(seeds) {
-			out.Lost = append(out.Lost, form)
+			out.Lost = few(out.Lost, form)
 		}
 		own += len(seeds)
 	}
 	out.Others, out.Own = share(held, others), share(kept, own)
 	return out
+}
+
+// mostForms bounds the forms that a report names.
+const mostForms = 20
+
+func few(forms []string, form string) []string {
+	if len(forms) < mostForms {
+		forms = append(forms, form)
+	}
+	return forms
 }
 
 // mine is how often a form comes out as a word of the user on himself.
