@@ -423,7 +423,7 @@ func (w *world) step(rules map[string]int, first bool) {
 		w.pages(rules)
 		w.sites(rules)
 	}
-	if !first && w.IntN(20) == 0 {
+	if !first && w.IntN(50) == 0 {
 		w.presses(rules)
 	}
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
