@@ -181,7 +181,7 @@ func (r *reader) phrases(f strictyaml.Words) (out []string) {
 	for _, t := range f.Items {
 		text := t.Node.Kind == strictyaml.Text
 		r.FaultIf(text && (utf8.RuneCountInString(t.S) < 4 || len(t.S) > 200 || strings.TrimSpace(t.S) != t.S), t.Node, "a phrase is what a user says, between 4 characters and 200", "phrases: [unlock the door]")
-		r.FaultIf(strings.HasSuffix(t.S, " …"), t.Node, "an order alone reaches through its sentence", "orders: [sign up …]")
+		r.FaultIf(strings.Contains(t.S, "…"), t.Node, "an order alone goes on behind other words", "orders: [sign up …, rebase … onto]")
 		if why := provenance.PhraseFault(t.S); text && why != "" {
 			r.Fault(t.Node, "no phrase can be read from it: "+why, "phrases: [(close|shut) it, <delete> it]")
 		}

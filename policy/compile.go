@@ -383,6 +383,7 @@ func (r *reader) derived(a *ArgRule, f *sourceFile) (phrases []string) {
 		r.FaultIf(a.Role != Amount, f.kind, "what is due is an amount (R11)", "role: amount")
 	case f.op.S == Element:
 		phrases = r.orders(f.said)
+		r.FaultIf(slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(p, " … ") }), f.said.Node, "a name has no order of two parts", "{ derived: element, phrases: [send] }")
 		r.FaultIf(len(phrases) == 0 || len(a.Orders) == 0 || a.Role != Target || !untyped, f.kind, "what is clicked on is called by the user's orders, or an order to click is of it (R28)",
 			"{ derived: element, phrases: [send] }, orders: [click]")
 	case !untyped && a.Type != provenance.Path:

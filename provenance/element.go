@@ -241,7 +241,7 @@ func calledAs(name string, phrases []string) bool {
 // afterOrder is what stands in a name behind the longest wording of a phrase that it begins with.
 func afterOrder(name, phrase string) (rest string, ok bool) {
 	end := 0
-	parsed(strings.TrimSuffix(phrase, ".")).words.follow(name, 0, func(_ []string, e int) bool {
+	WordingOf(phrase).follow(name, 0, func(_ []string, e int) bool {
 		if endsAt(name, e) {
 			end = max(end, e)
 		}

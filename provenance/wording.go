@@ -70,6 +70,8 @@ func PhraseFault(phrase string) string {
 	switch {
 	case p.fault != "":
 		return p.fault
+	case p.reaches && len(p.tail) > 0 || strings.Count(phrase, "…") > 1:
+		return "it is of two parts at most, or reaches through its sentence"
 	case len(p.words) == 0 || slices.ContainsFunc(p.words, func(t Term) bool { return !t.Optional }):
 		return ""
 	}
