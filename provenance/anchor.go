@@ -85,7 +85,7 @@ func (n *Names) add(t *turn, at span) {
 	name := named{at: t.quote(at), word: word, short: !isName(word), hash: hash}
 	name.whole, name.last = n.l.holding(word)
 	if name.up = n.l.lookups[word]; hash {
-		name.last, name.up = nil, nil
+		name.last = nil
 	}
 	held := len(name.whole) + len(name.last) + len(name.up)
 	if folded, own := inAnyCase(word); own > 0 && !hash && held == 0 {
@@ -243,14 +243,15 @@ func (a *anchoring) endsIn(i uint32) (anchor, other bool) {
 	return f.label >= writ.System && f.flags&listed != 0 && !a.guaranteed, !a.same(f)
 }
 
-// lookedUp says the same of a member that was looked up by the name.
+// lookedUp says the same of a member that was looked up by the name. Behind a # it names none, and
+// still shows another one.
 func (a *anchoring) lookedUp(i uint32) (anchor, other bool) {
 	f := a.l.store.at(i)
 	if a.l.store.metas[f.meta].collection != a.q.Collection {
 		return false, false
 	}
 	names := !a.guaranteed || !a.plain && !a.free || a.ours && f.flags&opened == 0
-	return f.label >= writ.System && !a.sent && names, !a.same(f)
+	return f.label >= writ.System && !a.sent && !a.hash && names, !a.same(f)
 }
 
 // longestCased bounds the bytes of a name that is found in any letters.
