@@ -322,6 +322,9 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 		if !j.ordersSource(src) {
 			return writ.ProvenanceConst
 		}
+		if len(src.Until) > 0 && (j.session() == nil || l.text == "" || j.session().called(src.Until) != l.text) {
+			return writ.ProvenanceUnseen
+		}
 		return j.fromOutput(l, src)
 	case policy.FromSeen:
 		return j.fromSeen(l)

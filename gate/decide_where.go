@@ -27,6 +27,7 @@ import (
 type visit struct {
 	tool, host string
 	told       bool
+	called     string // told: what the place is called, by a location that is no link
 }
 
 // visit notes such a call, each that is alike once: they are as many as the places. What does
@@ -61,14 +62,37 @@ func toldBy(d *Decision, leaves []provenance.Leaf) *visit {
 	n := 0
 	for _, l := range leaves {
 		if l.Rule != nil && l.Rule.Location {
-			link, _ := l.Value.Text()
-			v.host, n = provenance.LinkHost(link), n+1
+			text, _ := l.Value.Text()
+			if n++; l.Rule.Type == provenance.URL {
+				v.host = provenance.LinkHost(text)
+			} else {
+				v.called = text
+			}
 		}
 	}
 	if n != 1 {
 		return nil
 	}
 	return &v
+}
+
+// called is what the place is called at which the calls of some tools left their server: what it
+// said since, each time alike; "" where it did not.
+func (s *Session) called(until []policy.Source) (at string) {
+	several := false
+	for _, v := range s.visits {
+		switch by := func(w policy.Source) bool { return w.Server+"/"+w.Tool == v.tool || v.told && w.Server == v.tool }; {
+		case !slices.ContainsFunc(until, by):
+		case !v.told:
+			at, several = "", false
+		default:
+			at, several = v.called, several || at != "" && at != v.called
+		}
+	}
+	if several {
+		return ""
+	}
+	return at
 }
 
 // at is the host where acts are done that one of some calls says it of: the latest, or what was

@@ -307,7 +307,9 @@ func (s *Session) Commit(o Observation) {
 	}
 	if o.place != nil && o.moves == s.moves {
 		s.visited(*o.place)
-		s.page = o.page
+		if o.page != nil || s.page != nil && s.page.server == o.place.tool {
+			s.page = o.page
+		}
 	}
 	s.unasked += o.unasked
 	for _, at := range o.pending.News() {

@@ -240,7 +240,7 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	}
 	r.fits(f, &a)
 	for i := range f.From.Items {
-		if s, ok := r.source(&a, &f.From.Items[i]); ok {
+		if s, ok := r.source(p, &a, &f.From.Items[i]); ok {
 			a.From = append(a.From, s)
 		}
 	}
@@ -336,7 +336,7 @@ func (r *reader) words(f strictyaml.Words, numbered bool, example string) []stri
 }
 
 // source compiles one item of `from:`.
-func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
+func (r *reader) source(p *Policy, a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	if !f.valid {
 		return s, false
 	}
@@ -349,6 +349,10 @@ func (r *reader) source(a *ArgRule, f *sourceFile) (s Source, ok bool) {
 	case FromOutput:
 		s.Phrases = r.phrases(f.said)
 		r.FaultIf(f.said.Given() && len(s.Phrases) == 0, f.said.Node, "an empty list of phrases accepts nothing", "phrases: [push it]")
+		for _, t := range f.until.Items {
+			s.Until = append(s.Until, r.leads(p, t)...)
+		}
+		r.FaultIf(f.until.Given() && (!s.HasAt || len(s.Until) == 0), f.until.Node, "until lists the tools by whose calls what one output says may be over", "{ output: git/status#/branch, phrases: [push it], until: [git/checkout] }")
 		return s, f.valid
 	case FromSaidBy:
 		if f.valid {
@@ -479,20 +483,25 @@ func (r *reader) caseValues(values *strictyaml.Constants, seen map[string]bool) 
 	}
 }
 
+// leads compiles a tool whose calls lead on to where other acts are done; none where it is no such.
+func (r *reader) leads(p *Policy, t strictyaml.String) []Source {
+	var s Source
+	if t.Node.Kind != strictyaml.Text || !r.outputRef(t, &s) {
+		return nil
+	}
+	key := s.Server + "/" + s.Tool
+	if was, is := p.goes[key]; s.HasAt && !single(s.At) || is && was.At.Source != s.At.Source {
+		r.Fault(t.Node, "where an act is done is said by one argument of a tool, by its exact pointer, alike in all contracts", "server/tool#/url")
+		return nil
+	}
+	p.goes[key] = s
+	return []Source{s}
+}
+
 // where compiles `where:`.
 func (r *reader) where(p *Policy, c *Contract, f *toolFile) {
 	for _, t := range f.Where.Items {
-		var s Source
-		if t.Node.Kind != strictyaml.Text || !r.outputRef(t, &s) {
-			continue
-		}
-		key := s.Server + "/" + s.Tool
-		if was, is := p.goes[key]; s.HasAt && !single(s.At) || is && was.At.Source != s.At.Source {
-			r.Fault(t.Node, "where an act is done is said by one argument of a tool, by its exact pointer, alike in all contracts", "server/tool#/url")
-			continue
-		}
-		p.goes[key] = s
-		c.Where = append(c.Where, s)
+		c.Where = append(c.Where, r.leads(p, t)...)
 	}
 	if k := f.Among; k.Given() {
 		path, err := strictjson.ParsePointer(k.S)

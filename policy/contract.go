@@ -190,6 +190,9 @@ type Source struct {
 	// Of FromConst and FromOutput they are the orders with which the user chose such a value (R21), and of
 	// Element those that what is clicked on may be called by.
 	Phrases []string
+	// Until are the tools by whose calls a value that FromOutput gives may be over: it counts as
+	// long as it is what the server says is so, an output that is a location (R28).
+	Until []Source
 }
 
 // Contested is what a contract says of a value that a stranger's text carries too

@@ -51,7 +51,7 @@ func (r *reader) output(p *Policy, c *Contract, f *outputFile) (o provenance.Out
 	}
 	o.Type, _ = pick(r, f.Type, typeWords)
 	o.Collection = r.collection(p, f.Collection)
-	r.FaultIf(o.Location && (o.Type != provenance.URL || o.Keys), f.Location.Node, "a location is a link (R28)", "type: url")
+	r.FaultIf(o.Location && (o.Type != provenance.URL && (o.Type != provenance.Untyped || o.Label != writ.System) || o.Keys), f.Location.Node, "a location is a link (R28), or what the server itself calls where it is", "type: url, or label: system")
 	r.FaultIf(o.Elements && (!o.Location || !f.Extract.Given() || f.Extract.S != "start"), f.Elements.Node, "what can be clicked on is listed behind a location that the text begins with (R28)", "extract: start, location: true")
 	r.extractor(&o, f)
 	r.joined(&o, c, f)

@@ -70,6 +70,7 @@ type sourceFile struct {
 	said  strictyaml.Words     // of_named, derived: fresh, const and output: phrases: [...]
 	cons  strictyaml.Constants // const: [...]
 	op    strictyaml.String    // derived: path_join
+	until strictyaml.Words     // output with phrases: the tools by whose calls it may be over
 	valid bool
 }
 
@@ -92,6 +93,9 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 		before := r.Count()
 		r.Decode(n.Items[1], s.phrased(n))
 		r.Decode(n.Items[3], &s.said)
+		if len(n.Items) == 6 {
+			r.Decode(n.Items[5], &s.until)
+		}
 		s.valid = r.Count() == before && (s.kind.Value != "const" || len(s.cons.Items) > 0)
 	case n.Kind == strictyaml.Mapping && len(n.Items) == 2:
 		s.kind = n.Items[0]
@@ -121,10 +125,14 @@ func (s *sourceFile) ReadYAML(r *strictyaml.Reader, n *strictyaml.Node) {
 
 // phrased is where the value goes of a source that stands with phrases, nil of any other.
 func (s *sourceFile) phrased(n *strictyaml.Node) any {
-	if n.Kind != strictyaml.Mapping || len(n.Items) != 4 || n.Items[2].Value != "phrases" {
+	if n.Kind != strictyaml.Mapping || len(n.Items) < 4 || n.Items[2].Value != "phrases" {
 		return nil
 	}
 	switch word := n.Items[0].Value; {
+	case len(n.Items) == 6 && n.Items[4].Value == "until" && word == "output":
+		return &s.ref
+	case len(n.Items) != 4:
+		return nil
 	case word == "of_named", word == "output":
 		return &s.ref
 	case word == "derived" && (n.Items[1].Value == FreshName || n.Items[1].Value == Element):

@@ -27,7 +27,7 @@ import (
 
 const worldPolicy = `
 pins: optional
-collections: { coding: {}, user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true }, ticket: { closed: true }, slip: {}, page: {} }
+collections: { coding: {}, user: { closed: true, called: { carol-long: [the chief, Caro], bobby: [Robert, Caro Bob] } }, mail: {}, row: { closed: true }, room: {}, dir: { closed: true }, part: { closed: true }, brand: { closed: true }, code: { closed: true }, twig: {}, file: { closed: true }, ticket: { closed: true }, slip: {}, page: {}, head: {} }
 tools:
   a/list: { effect: read, outputs: [
     { at: /users/*, label: system, collection: user },
@@ -97,6 +97,9 @@ tools:
   p/type: { effect: [write, send], where: [p/open#/url, p/back], among: /page, args: { /page: { role: selector, type: integer, collection: page, from: [output] }, /text: { role: content, from: [user], orders: [type] } } }
   p/push: { effect: send, no_args: user, phrases: [push it.], args: { /branch: { role: target, from: [user, const: ["alpha"]], orders: [push] }, /at: { role: selector, from: [user] } } }
   p/shut: { effect: write, no_args: user, phrases: [push it.], args: { /branch: { role: control, from: [user] } } }
+  h/at: { effect: read, outputs: [ { at: /heads/*, label: system, collection: head, authoritative: true, location: true } ] }
+  h/leave: { effect: write, no_args: allow, args: { /head: { role: content, content: open } } }
+  h/take: { effect: write, args: { /head: { role: selector, from: [{ output: 'h/at#/heads/*', phrases: [push it], until: [h/leave] }] } } }
   q/open: { effect: egress, args: { /url: { role: target, type: url, from: [user] } } }
   q/look: { effect: read, outputs: [ { at: /links/*, label: external, type: url, location: true } ] }
   q/click: { effect: [write, send], where: [q/open#/url, q/click], args: { /file: { role: target, type: path, from: [user] } } }
@@ -131,12 +134,12 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "q/open": {"url"}, "q/look": {}, "q/page": {"of"}, "q/press": {"ref"}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "h/at": {}, "h/leave": {"head"}, "h/take": {"head"}, "q/open": {"url"}, "q/look": {}, "q/page": {"of"}, "q/press": {"ref"}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
 }
 
 var worldFields = map[string][]string{
 	"a/list": {"users", "mails", "from", "nick", "ids", "other"}, "a/all": {"users", "other"}, "a/rows": {"rows"}, "a/rooms": {"rooms"}, "a/doc": {"rows"}, "a/table": {"table", "lone"}, "a/dirs": {"dirs", "names"},
-	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "f/names": {"files"}, "g/tickets": {"tickets"}, "p/open": {"pages"}, "q/look": {"links"}, "s/secret": {"users"},
+	"a/codes": {"codes"}, "a/whose": {"row"}, "a/mails": {"letters"}, "a/brands": {"brands"}, "a/make": {"users", "other"}, "a/take": {"users"}, "c/list": {"whom"}, "f/names": {"files"}, "g/tickets": {"tickets"}, "p/open": {"pages"}, "h/at": {"heads"}, "q/look": {"links"}, "s/secret": {"users"},
 }
 
 var (
@@ -147,7 +150,7 @@ var (
 	worldPaths  = []string{`"/srv/a"`, `"/srv/a/x.txt"`, `"/srv/b"`, `"x.txt"`, `"y.md"`, `"/srv/a/y.md"`, `"/srv/a/menu"`}
 	worldLinks  = []string{`"https://one.example/a"`, `"see https://one.example/a, and more"`, `"https://two.example/"`, `"one.example/a"`}
 	// worldFor is what argument a value of a field would do for.
-	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "nick": "nick", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room", "tickets": "ticket"}
+	worldFor   = map[string]string{"users": "user", "mails": "mail", "from": "user", "nick": "nick", "ids": "n", "row": "row", "rows": "row", "table": "row", "lone": "row", "dirs": "path", "names": "name", "other": "url", "codes": "code", "whom": "whom", "rooms": "room", "tickets": "ticket", "heads": "head"}
 	worldWords = []string{"one bags", "another bags", "100 more bags", "25 EUR", "100 euros", "bobby", "carol-long", "say bobby now", "123456", "user 13", "user #13", "issue 13", "see #13", "13", "1000000", "Bobby", "x1", "Blue lamp", "Blue lamp", "blue lamp", "BLUE LAMP", "row-0001", "row-0002",
 		"/srv/a", "x.txt in /srv/a", "y.md", "menu", "'menu'", "a/x.txt", "'y.md' into the folder /srv/b", "> bobby", "(carol-long)", "mail gamma.", "25 EUR", "100 euros", "100", "250 EUR",
 		"dora", "ask dora", "'carol-long'", "„say bobby now“", "Bobby.", "say carol-long.", "(bobby…)", "ask Bobby", "carol-long.. and", "'Bobby',",
@@ -216,6 +219,8 @@ func (w *world) fresh(field string) string {
 		return w.pick(worldTickets)
 	case "pages":
 		return w.pick([]string{"1", "2"})
+	case "heads":
+		return w.pick([]string{`"fix-it"`, `"main"`})
 	case "links":
 		return w.pick(worldPages)
 	case "users", "mails", "from", "ids":
@@ -270,7 +275,7 @@ func (w *world) value(name string) string {
 		return "[" + list + "]"
 	case "code":
 		return w.pick(worldCodes)
-	case "twig":
+	case "twig", "head":
 		return w.pick(worldTwigs)
 	case "ticket":
 		return w.pick(worldTickets)
@@ -352,7 +357,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "q/click", "q/key", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "derived:element", "n/graft", "f/new", "in small letters", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "q/click", "q/key", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "derived:element", "n/graft", "f/new", "h/take", "in small letters", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -422,6 +427,9 @@ func (w *world) step(rules map[string]int, first bool) {
 	if !first && w.IntN(20) == 0 {
 		w.pages(rules)
 		w.sites(rules)
+	}
+	if !first && w.IntN(20) == 0 {
+		w.heads(rules)
 	}
 	if !first && w.IntN(50) == 0 {
 		w.presses(rules)
@@ -676,6 +684,21 @@ func (w *world) presses(rules map[string]int) {
 	}
 }
 
+// heads takes what a server said it is at, while it is and when it may be elsewhere.
+func (w *world) heads(rules map[string]int) {
+	w.say(w.pick([]string{"x1 is late, push it", "x1 is late, push it", "don't push x1"}))
+	for range 4 + w.IntN(6) {
+		switch w.IntN(4) {
+		case 0:
+			w.call(rules, "h/leave", w.fields(`"head":"x1"`))
+		case 1, 2:
+			w.call(rules, "h/at", nil)
+		default:
+			w.call(rules, "h/take", []string{`"head":` + w.pick([]string{`"fix-it"`, `"main"`})})
+		}
+	}
+}
+
 // some is one field now and then.
 func (w *world) some(n int, one string) []string {
 	if w.IntN(n) == 0 {
@@ -766,7 +789,7 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 				if strings.HasPrefix(tool, "q/") && t.Rule == "grown:call" {
 					rules[tool]++
 				}
-				if rules[t.Rule]++; (tool == "b/pair" || tool == "g/close" || tool == "g/answer" || tool == "n/append" || tool == "n/post" || tool == "b/shift") && t.Rule == "output" {
+				if rules[t.Rule]++; (tool == "b/pair" || tool == "g/close" || tool == "g/answer" || tool == "n/append" || tool == "n/post" || tool == "b/shift" || tool == "h/take") && t.Rule == "output" {
 					rules[tool]++
 				} else if (tool == "p/push" || tool == "p/type") && t.Rule == "user" {
 					rules[tool]++

@@ -98,8 +98,8 @@ func TestOrderOfAnother(t *testing.T) {
 // TestWhereOrdered: an act is done at the place that the user's turn names, or at the only one.
 func TestWhereOrdered(t *testing.T) {
 	where := []policy.Source{{Server: "b", Tool: "go"}, {Server: "b", Tool: "back"}}
-	look, lookB := visit{"b", "", "a.example", true}, visit{"b", "", "b.example", true}
-	a, b, back := visit{"b", "go", "a.example", false}, visit{"b", "go", "b.example", false}, visit{"b", "back", "", false}
+	look, lookB := visit{"b", "", "a.example", true, ""}, visit{"b", "", "b.example", true, ""}
+	a, b, back := visit{"b", "go", "a.example", false, ""}, visit{"b", "go", "b.example", false, ""}, visit{"b", "back", "", false, ""}
 	for i, c := range []struct {
 		turns []string // the last of which orders
 		went  []visit
@@ -110,14 +110,14 @@ func TestWhereOrdered(t *testing.T) {
 		{[]string{"type x"}, []visit{a, a}, true},
 		{[]string{"type x"}, []visit{b, a}, false},
 		{[]string{"type x"}, []visit{a, back}, false},
-		{[]string{"type x"}, []visit{a, {"b", "look", "c.example", false}}, false}, // of another contract, and a place
+		{[]string{"type x"}, []visit{a, {"b", "look", "c.example", false, ""}}, false}, // of another contract, and a place
 		{[]string{"type x"}, []visit{a, back, a}, true},
 		{[]string{"type x"}, []visit{a, back, look}, true}, // as the browser says
 		{[]string{"type x"}, []visit{a, back, lookB}, false},
 		{[]string{"type x on a.example"}, []visit{a, lookB}, true}, // what the call itself says counts first
 		{[]string{"type x on a.example"}, []visit{a, back, look, back}, false},
 		{[]string{"type x on a.example"}, []visit{b, back, look}, true},
-		{[]string{"type x on a.example"}, []visit{a, back, {"c", "", "a.example", true}}, false}, // another server says it of itself
+		{[]string{"type x on a.example"}, []visit{a, back, {"c", "", "a.example", true, ""}}, false}, // another server says it of itself
 		{[]string{"open b.example", "type x"}, []visit{a}, false},
 		{[]string{"type x on a.example"}, []visit{b, a}, true},
 		{[]string{"type x on a.example"}, []visit{a, b}, false},

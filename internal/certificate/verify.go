@@ -393,7 +393,7 @@ func (s *Session) vouches(c *call, l *leaf, p *place) bool {
 func (s *Session) accepted(c *call, l *leaf, p *place) bool {
 	q := c.query(l)
 	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
-		return l.output(src) && q.source(src, p) && s.ordersSource(c, src)
+		return l.output(src) && q.source(src, p) && s.ordersSource(c, src) && s.stillSo(l, src)
 	}) && s.agrees(c, l, p)
 }
 

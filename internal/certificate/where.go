@@ -17,6 +17,7 @@ import (
 type visit struct {
 	server, tool, host string
 	told               bool
+	name               string // told: of a location that is no link, what it says
 }
 
 // visit takes note of one, once.
@@ -36,9 +37,32 @@ func (s *Session) tell(x *extraction, result strictjson.Value) {
 	if len(places) != 1 || x.moves != s.moves {
 		return
 	}
-	link, _ := places[0].value.Text()
-	s.visit(visit{server: x.server, host: provenance.LinkHost(link), told: true})
+	text, _ := places[0].value.Text()
+	if places[0].rule.Type != provenance.URL {
+		s.visit(visit{server: x.server, told: true, name: text})
+		return
+	}
+	s.visit(visit{server: x.server, host: provenance.LinkHost(text), told: true})
 	s.listsPage(x, places[0], result)
+}
+
+// stillSo reports whether a source that holds until some calls gives this value yet: what the server
+// said since the last of them is this, and never something else.
+func (s *Session) stillSo(l *leaf, src policy.Source) bool {
+	if len(src.Until) == 0 {
+		return true
+	}
+	name, _ := l.value.Text()
+	said := map[string]bool{}
+	for _, v := range slices.Backward(s.went) {
+		if slices.ContainsFunc(src.Until, func(w policy.Source) bool { return !v.told && w.Server == v.server && w.Tool == v.tool }) {
+			break
+		}
+		if v.told && v.server == src.Server {
+			said[v.name] = true
+		}
+	}
+	return len(said) == 1 && said[name] && name != ""
 }
 
 // whereDone is the host where the acts of a contract with places are done, "" where that is not known:
