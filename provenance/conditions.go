@@ -192,9 +192,18 @@ func tellsWhen(words, condition []string) bool {
 }
 
 // waitsBehind reports whether what follows, up to the end of the next sentence, has somebody asked before,
-// or is a time: "but ask Kim first".
+// or is a time: "but ask Kim first", "but not yet", "but only tomorrow".
 func waitsBehind(after string) bool {
 	next := behindSentence(after)
+	for _, but := range behindBut().Split(inBrackets().ReplaceAllString(after[:endOf(after)], " "), -1)[1:] {
+		words := unled(wordsOf(clausesOf(but)[0].text))
+		if len(words) == 0 {
+			continue
+		}
+		if negating[words[0]] || len(words) <= longestDelay && hasAny(words, dating) && !hasAny(words, being) && !tells(words) {
+			return true
+		}
+	}
 	if words := wordsOf(next[:endOf(next)]); len(words) > 0 && len(words) <= 2 && dating[words[len(words)-1]] {
 		return true // "Later."
 	}
@@ -208,6 +217,11 @@ func waitsBehind(after string) bool {
 	}
 	return false
 }
+
+// behindBut is what is said against what was said before it, longestDelay the most words of one that says when.
+var behindBut = text.Pattern(`(?i)(?:^|[ \t,;–—-])(?:but|only|just|aber|mais|pero|ma|mas|maar)[ \t]`)
+
+const longestDelay = 6
 
 // doesFirst reports whether words behind "before" are of what comes next, as "leaving" is:
 // not for another time, as "boarding time" and "leaving on Friday" are, nor what the

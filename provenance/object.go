@@ -478,8 +478,11 @@ func endsPlace(words []string) bool {
 		return true
 	}
 	next := bare(words[1])
-	return joining[next] || courteous[next] || behind[next]
+	return joining[next] || courteous[next] || behind[next] || placing[next] && len(words) > 2 && words[2][0] == '/' && endsPlace(words[2:]) || rootedIn().MatchString(words[1]) && endsPlace(words[1:])
 }
+
+// rootedIn is a directory from the root, in brackets.
+var rootedIn = text.Pattern(`^\(/[^\s()]+\)[.,;!?…]*$`)
 
 // ofStore reports whether words say no more than where all such things are, "your memory" or
 // "the entities", and go on as a sentence does.
