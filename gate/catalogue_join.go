@@ -101,13 +101,19 @@ func (m *making) compare(t *Tool, c *policy.Contract) {
 	}
 	for _, r := range rules {
 		at := concrete(r.At.Tokens)
+		if c.PartsAt != "" && len(at) > 1 && at[0] == c.PartsAt {
+			continue // of what stands within a statement no schema says anything
+		}
 		if !t.input.Knows(at) && !opened(rules, r.At.Tokens) {
 			warn(r.Line, r.Col, "the rule can never match: the tool's schema has no "+strconv.Quote(r.At.Source), "")
 			continue
 		}
 		t.compareRule(&r, at, warn)
 	}
-	if c.CaseAt != nil && !t.input.Knows(c.CaseAt) {
+	if c.PartsAt != "" && !t.input.Knows([]string{c.PartsAt}) {
+		warn(c.Line, c.Col, "the tool's schema has no argument where parts looks for a statement; none is taken apart", "")
+	}
+	if c.CaseAt != nil && !t.input.Knows(c.CaseAt) && c.CaseAt[0] != c.PartsAt {
 		warn(c.Line, c.Col, "the tool's schema has no argument that the cases are told apart by; every call has every effect", "")
 	}
 	if c.ReadsAt != nil && !t.input.Knows(c.ReadsAt) {

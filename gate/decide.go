@@ -43,6 +43,8 @@ type judge struct {
 	d         Decision
 	contract  *policy.Contract // nil in shadow mode, where there may be none
 	args      strictjson.Value // the arguments; {} when absent
+	parts     strictjson.Value // the same as they are judged
+	apart     bool             // a statement that only adds is judged by its parts, for nothing vouches for it whole
 	rules     []policy.ArgRule
 	leaves    []*leaf
 	lists     []*array
@@ -72,7 +74,7 @@ type judge struct {
 func (j *judge) run() {
 	var named, invalid []writ.Failure
 	ok := false
-	if !j.less.Exists() {
+	if !j.less.Exists() && !j.apart {
 		named, invalid, ok = j.again(j.in.Reading)
 	}
 	if !ok {
@@ -93,9 +95,16 @@ func (j *judge) run() {
 		} else {
 			j.forms()
 			j.judgeLeaves()
-			if less, ok := j.leaveOut(); ok {
+			if j.inParts() {
 				*j = begin(j.in)
-				j.less = less
+				j.apart = true
+				j.run()
+				return
+			}
+			if less, ok := j.leaveOut(); ok {
+				apart := j.apart
+				*j = begin(j.in)
+				j.less, j.apart = less, apart
 				j.run()
 				return
 			}
@@ -402,9 +411,12 @@ func (j *judge) payload() []writ.Failure {
 
 func (j *judge) effectAndRules() {
 	t := j.d.Tool
+	if j.parts = j.args; j.apart {
+		j.parts = j.contract.Parts(j.args)
+	}
 	switch {
 	case t != nil && j.contract != nil:
-		j.d.Effect, j.rules = t.Effect(j.args), t.rules(j.args)
+		j.d.Effect, j.rules = t.Effect(j.parts), t.rules(j.parts)
 	case j.contract != nil:
 		j.d.Effect, j.rules = j.contract.Effect, j.contract.Args
 	}
@@ -456,6 +468,13 @@ func (j *judge) mend(invalid []writ.Failure) []writ.Failure {
 	j.args, j.mended = args, true
 	j.effectAndRules() // a case may have been named by one
 	return nil
+}
+
+// inParts reports whether a statement that nothing vouches for is one that is judged by its parts.
+func (j *judge) inParts() bool {
+	return !j.apart && !j.strict && j.contract != nil && slices.ContainsFunc(j.leaves, func(l *leaf) bool {
+		return l.failed != "" && !l.answer && !l.key && len(l.path) == 1 && l.path[0] == j.contract.PartsAt
+	}) && j.contract.Parts(j.args).Get(j.contract.PartsAt).Kind() == strictjson.Object
 }
 
 // leaveOut returns the arguments without those for which nothing vouches and which say no

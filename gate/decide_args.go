@@ -60,7 +60,7 @@ type founded struct {
 
 // collect takes the arguments and the answers apart, in document order.
 func (j *judge) collect() {
-	j.walk(spot{v: j.args})
+	j.walk(spot{v: j.parts})
 	if j.in.Call.Answers.Exists() {
 		j.walk(spot{v: j.in.Call.Answers, pointer: answerPrefix, pattern: answerPrefix, answer: true})
 	}

@@ -18,7 +18,7 @@ func (j *judge) phrases() (phrases []string, own *policy.Case) {
 	if c == nil || c.NoArgs != policy.NoArgsUser || j.strict {
 		return nil, nil
 	}
-	if own = caseOf(c, j.args); own != nil && len(own.Phrases) > 0 {
+	if own = caseOf(c, j.parts); own != nil && len(own.Phrases) > 0 {
 		return own.Phrases, own
 	}
 	return c.Phrases, nil

@@ -117,7 +117,7 @@ func (j *judge) callOf(k kept) (args []byte, texts []string) {
 	}
 	slices.Sort(texts)
 	raw := []byte("{}")
-	if rest, ok := without(j.args, nil, free); ok {
+	if rest, ok := without(j.parts, nil, free); ok {
 		raw = rest
 	}
 	canonical, _ := strictjson.Canonical(raw) // checked: it has a canonical form

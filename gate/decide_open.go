@@ -83,8 +83,11 @@ func (j *judge) makesNew() bool {
 }
 
 // joined are all texts of one rule read on, by the first of those that are the model's:
-// what stands in several is read as one, whoever wrote a piece of it.
+// what stands in several is read as one, whoever wrote a piece of it. Of a row each is read by itself.
 func (j *judge) joined(texts, every []*leaf) map[*leaf][]string {
+	if j.apart {
+		return nil
+	}
 	first := map[*policy.ArgRule]*leaf{}
 	for _, l := range texts {
 		if first[l.rule] == nil {
@@ -150,7 +153,7 @@ func (j *judge) readers() (operators bool, reason writ.Reason, follows, copied b
 // ordersText reports whether the user orders an act that only writes, and names nobody, by a
 // phrase of a case that lists this text.
 func (j *judge) ordersText(l *leaf) bool {
-	own := caseOf(j.contract, j.args)
+	own := caseOf(j.contract, j.parts)
 	return own != nil && len(own.Phrases) > 0 && !j.anyReader() && j.d.Effect&^(policy.Read|policy.Write) == 0 && j.saidByCase(l) && j.saidSo()
 }
 

@@ -151,7 +151,7 @@ func (j *judge) standing(pointer string) string {
 	if err != nil { // the policy's compiler accepted it
 		return ""
 	}
-	return j.session().ledger.Standing(pointer, j.args.Find(path))
+	return j.session().ledger.Standing(pointer, j.parts.Find(path))
 }
 
 // placesOf says in what an argument names what the act makes.

@@ -523,23 +523,33 @@ func (r *reader) where(p *Policy, c *Contract, f *toolFile) {
 	r.FaultIf(f.Where.Given() && !c.Effect.Gated(), f.Where.Node, "a read is done wherever it is asked for", "effect: write")
 }
 
-// reads compiles `reads:`.
+// reads compiles `reads:` and `parts:`.
 func (r *reader) reads(c *Contract, f *toolFile) {
-	for i, e := range f.Reads.Entries {
+	c.ReadsAt, c.ReadsIn = r.statement(f.Reads, "reads", !f.Cases.Given() && c.Effect.Gated(), "reads says which calls of a tool that acts only read, by its effect and not by cases")
+	if at, in := r.statement(f.Parts, "parts", c.Effect.Gated(), "parts are of a tool that acts"); at != nil {
+		r.FaultIf(len(at) > 1, f.Parts.Node, "parts are of a statement that is an argument", "parts: { /query: sqlite }")
+		c.PartsAt, c.PartsIn = at[0], in
+	}
+}
+
+// statement is where one in SQL stands, and whose.
+func (r *reader) statement(m strictyaml.Map[strictyaml.String], word string, fits bool, otherwise string) (path []string, in statement.Dialect) {
+	for i, e := range m.Entries {
 		at, _ := provenance.ParsePattern(e.Key.Value)
-		in, ok := pick(r, e.Value, map[string]statement.Dialect{"sqlite": statement.SQLite, "postgres": statement.Postgres})
+		d, ok := pick(r, e.Value, map[string]statement.Dialect{"sqlite": statement.SQLite, "postgres": statement.Postgres})
 		switch {
 		case !single(at):
 			r.Fault(e.Key, "the statement stands in one argument, by its exact pointer", "/query")
 		case i > 0:
 			r.Fault(e.Key, "one argument holds the statement", "remove one")
-		case f.Cases.Given() || !c.Effect.Gated():
-			r.Fault(e.Key, "reads says which calls of a tool that acts only read, by its effect and not by cases", "effect: [write, delete]")
+		case !fits:
+			r.Fault(e.Key, otherwise, "effect: [write, delete]")
 		case ok:
-			c.ReadsAt, c.ReadsIn = at.Tokens, in
+			path, in = at.Tokens, d
 		}
 	}
-	r.FaultIf(f.Reads.Given() && f.Reads.Node.Kind == strictyaml.Mapping && len(f.Reads.Entries) == 0, f.Reads.Node, "an empty mapping names no statement", "reads: { /query: postgres }")
+	r.FaultIf(m.Given() && m.Node.Kind == strictyaml.Mapping && len(m.Entries) == 0, m.Node, "an empty mapping names no statement", word+": { /query: postgres }")
+	return path, in
 }
 
 // outputSchema reads a schema written as YAML or as a text of JSON.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/writ-project/writ/internal/money"
 	"github.com/writ-project/writ/internal/statement"
+	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/internal/strictyaml"
 	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/provenance"
@@ -357,6 +358,8 @@ type Contract struct {
 	NoArgs       NoArgs
 	ReadsAt      []string // path of a statement that makes the call a read where it only reads, nil without one
 	ReadsIn      statement.Dialect
+	PartsAt      string // the argument with a statement that is judged by its parts where it only adds, "" without one
+	PartsIn      statement.Dialect
 	CaseAt       []string // path of the discriminating argument, nil without cases
 	Cases        []Case
 	OutputSchema []byte // operator's schema where the server publishes none
@@ -443,6 +446,23 @@ func (p *Policy) Knows(server string) bool {
 		}
 	}
 	return false
+}
+
+// Parts are the arguments of a call as they are judged: with a statement that only adds to a database taken
+// apart (statement.Adds), where the contract says in which argument one stands.
+func (c *Contract) Parts(args strictjson.Value) strictjson.Value {
+	if c == nil || c.PartsAt == "" {
+		return args
+	}
+	sql, ok := args.Get(c.PartsAt).Text()
+	if !ok {
+		return args
+	}
+	parts, ok := statement.Adds(c.PartsIn, sql)
+	if !ok {
+		return args
+	}
+	return strictjson.Of(args.With(strictjson.Member{Name: c.PartsAt, Value: parts.Raw()}))
 }
 
 // Goes reports whether a call of a tool, of that effect, says where other acts are done, and at

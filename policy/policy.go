@@ -81,6 +81,9 @@ type toolFile struct {
 	// Reads names the argument that holds a statement in SQL, and whose SQL it is. One
 	// query that only reads is a read, whatever the effect: { /query: sqlite }
 	Reads strictyaml.Map[strictyaml.String] `yaml:"reads"`
+	// Parts names the same where one that only adds to a database is judged by its parts:
+	// { /query: sqlite }
+	Parts strictyaml.Map[strictyaml.String] `yaml:"parts"`
 	// Cases gives effect and args per value of one argument:
 	// - { /method: [get, list], effect: read }
 	Cases strictyaml.Seq[caseFile] `yaml:"cases"`

@@ -200,7 +200,7 @@ func waitsBehind(after string) bool {
 		if len(words) == 0 {
 			continue
 		}
-		if negating[words[0]] || len(words) <= longestDelay && hasAny(words, dating) && !hasAny(words, being) && !tells(words) {
+		if negating[words[0]] && (len(words) == 1 || notYet[words[1]]) || len(words) <= longestDelay && hasAny(words, dating) && !hasAny(words, being) && !tells(words) {
 			return true
 		}
 	}
@@ -222,6 +222,9 @@ func waitsBehind(after string) bool {
 var behindBut = text.Pattern(`(?i)(?:^|[ \t,;–—-])(?:but|only|just|aber|mais|pero|ma|mas|maar)[ \t]`)
 
 const longestDelay = 6
+
+// notYet are the words of a denial that is one for now.
+var notYet = wordSet("yet now today right before until till so immediately jetzt heute sofort gleich vor bevor encore maintenant todavía aún ahora ancora adesso ainda agora nu nog")
 
 // doesFirst reports whether words behind "before" are of what comes next, as "leaving" is:
 // not for another time, as "boarding time" and "leaving on Friday" are, nor what the

@@ -221,7 +221,7 @@ func turnsAway(w string) bool {
 }
 
 // LeadsAway reports whether words between two parts of an order ("assign … to") have the second be of something
-// else: behind another order, or where they end in what itself goes on so ("someone close to").
+// else: behind another order, or where they end in what itself goes on so ("someone close to", "that I send to").
 func LeadsAway(between string) bool {
 	words := wordsOf(between)
 	for i, w := range words {
@@ -229,8 +229,12 @@ func LeadsAway(between string) bool {
 			return true
 		}
 	}
-	last := strings.Fields(between)
-	return len(last) > 0 && withTo[bare(last[len(last)-1])]
+	all := strings.Fields(between)
+	if len(all) == 0 {
+		return false
+	}
+	last := bare(all[len(all)-1])
+	return withTo[last] || joining[last] || len(words) > 1 && doing[last]
 }
 
 // turnsTo reports whether the second part of an order stands between the end of its first and a name,

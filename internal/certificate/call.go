@@ -28,6 +28,7 @@ type call struct {
 	schema       *schema.Schema   // nil for a method
 	rules        []policy.ArgRule
 	args         strictjson.Value // as they are sent
+	parts        strictjson.Value // as they are judged
 	effect       policy.Effect
 	leaves       []*leaf
 	fields       []string // names of form fields in answers
@@ -180,10 +181,13 @@ func (s *Session) read(in Call) (*call, error) {
 		c.args = strictjson.Make()
 	}
 	c.mended()
-	c.rules = rulesOf(c.contract, c.args)
+	if c.parts = c.args; c.apart() {
+		c.parts = c.contract.Parts(c.args)
+	}
+	c.rules = rulesOf(c.contract, c.parts)
 	switch {
 	case c.known != nil:
-		c.effect = c.known.Effect(c.args)
+		c.effect = c.known.Effect(c.parts)
 	case c.contract != nil:
 		c.effect = c.contract.Effect
 	default:
@@ -192,7 +196,7 @@ func (s *Session) read(in Call) (*call, error) {
 	if c.method.Acts() {
 		c.effect |= policy.Egress
 	}
-	c.walk(at{v: c.args})
+	c.walk(at{v: c.parts})
 	if in.Answers.Exists() {
 		c.walk(at{v: in.Answers, pointer: answers, answer: true})
 	}
@@ -257,6 +261,13 @@ func (c *call) mended() {
 			c.args = strictjson.Of(strictjson.Set(c.args.Raw(), name, given.Raw()))
 		}
 	}
+}
+
+// apart reports whether a statement was judged by its parts: what stands in it was.
+func (c *call) apart() bool {
+	return !c.strict && c.contract != nil && c.contract.PartsAt != "" && slices.ContainsFunc(c.Record.Traces, func(t gate.Trace) bool {
+		return strings.HasPrefix(t.Pointer, strictjson.Pointer([]string{c.contract.PartsAt})+"/")
+	})
 }
 
 // rulesOf are the contract's rules, and those of the case that the arguments name.

@@ -141,7 +141,7 @@ func (s *Session) madeThere(c *call, l *leaf) bool {
 				return l.output(src) && c.query(l).source(src, p) && s.ordersSource(c, src)
 			}) &&
 			!slices.ContainsFunc(p.in, func(at provenance.Pattern) bool {
-				then, now := p.by.args.Find(at.Tokens), c.args.Find(at.Tokens)
+				then, now := p.by.parts.Find(at.Tokens), c.parts.Find(at.Tokens)
 				return then.Exists() != now.Exists() || then.Exists() && !provenance.Equal(provenance.Untyped, then, now)
 			})
 	})

@@ -62,11 +62,11 @@ func (c *call) keptWith(texts bool) bool {
 	}
 	var free []string
 	if !texts {
-		free = c.texts(c.args, nil)
+		free = c.texts(c.parts, nil)
 		slices.Sort(free)
 	}
 	return slices.ContainsFunc(c.contract.Kept, func(line policy.KeptCall) bool {
-		return line.Args != nil && line.On == c.on && slices.Equal(line.Texts, free) && c.holds(strictjson.Of(line.Args), c.args, nil, texts)
+		return line.Args != nil && line.On == c.on && slices.Equal(line.Texts, free) && c.holds(strictjson.Of(line.Args), c.parts, nil, texts)
 	})
 }
 

@@ -100,6 +100,8 @@ tools:
   h/at: { effect: read, outputs: [ { at: /heads/*, label: system, collection: head, authoritative: true, location: true } ] }
   h/leave: { effect: write, no_args: allow, args: { /head: { role: content, content: open } } }
   h/take: { effect: write, args: { /head: { role: selector, from: [{ output: 'h/at#/heads/*', phrases: [push it], until: [h/leave] }] } } }
+  d/run: { parts: { /query: sqlite }, no_args: allow, args: { /query: { role: query, from: [user] }, /query/adds: { role: control, from: [const: [row]] } }, cases: [
+    { /query/adds: [null], effect: [write, delete] }, { /query/adds: [row], effect: write, args: { /query/table: { role: target, collection: coding, from: [user], orders: [add … to] }, /query/columns/*: { role: content, content: open }, /query/values/*/*: { role: content, content: open } } } ] }
   q/open: { effect: egress, args: { /url: { role: target, type: url, from: [user] } } }
   q/look: { effect: read, outputs: [ { at: /links/*, label: external, type: url, location: true } ] }
   q/click: { effect: [write, send], where: [q/open#/url, q/click], args: { /file: { role: target, type: path, from: [user] } } }
@@ -124,6 +126,7 @@ grown:
   - { tool: q/click, call: { ref: e1 }, on: bank.example }
   - { tool: q/key, call: { key: Enter }, on: shop.example }
   - { tool: q/key, on: bank.example }
+  - { tool: d/run, call: { query: { adds: row, table: kept } }, texts: [/query/columns/0, /query/columns/1, /query/values/0/0, /query/values/0/1] }
 `
 
 // worldLine is kept after a person said yes to what it would let pass, and taken back.
@@ -134,7 +137,7 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "h/at": {}, "h/leave": {"head"}, "h/take": {"head"}, "q/open": {"url"}, "q/look": {}, "q/page": {"of"}, "q/press": {"ref"}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "d/run": {"query"}, "h/at": {}, "h/leave": {"head"}, "h/take": {"head"}, "q/open": {"url"}, "q/look": {}, "q/page": {"of"}, "q/press": {"ref"}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
 }
 
 var worldFields = map[string][]string{
@@ -357,7 +360,7 @@ func TestReferenceModel(t *testing.T) {
 		refused += w.refused
 	}
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "q/click", "q/key", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "derived:element", "n/graft", "f/new", "h/take", "in small letters", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "q/click", "q/key", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "derived:element", "n/graft", "f/new", "h/take", "d/run", "in small letters", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -428,8 +431,11 @@ func (w *world) step(rules map[string]int, first bool) {
 		w.pages(rules)
 		w.sites(rules)
 	}
-	if !first && w.IntN(20) == 0 {
+	if !first && w.IntN(40) == 0 {
 		w.heads(rules)
+	}
+	if !first && w.IntN(200) == 0 {
+		w.tables(rules)
 	}
 	if !first && w.IntN(50) == 0 {
 		w.presses(rules)
@@ -699,6 +705,21 @@ func (w *world) heads(rules map[string]int) {
 	}
 }
 
+// tables adds rows to what the user names, to what a person allowed, and by statements that he typed.
+func (w *world) tables(rules map[string]int) {
+	row := func() string {
+		return fmt.Sprintf("INSERT INTO %s (a, b) VALUES (%s, %s)", w.pick([]string{"users", "users", "kept", "other"}), w.pick([]string{"13", "'bobby'", "'hello'", "NULL"}), w.pick([]string{"'ann@a.example'", "'x1'", "7", "'see https://one.example/a'"}))
+	}
+	for range 3 + w.IntN(4) {
+		switch w.IntN(4) {
+		case 0:
+			w.say(w.pick([]string{"add bobby to users", "add ann@a.example, 13, to users", "don't add bobby to users", "who added x1 to users?", "run `" + row() + "`", "what does `" + row() + "` do?"}))
+		default:
+			w.call(rules, "d/run", []string{fmt.Sprintf(`"query":%q`, w.pick([]string{row(), row(), row(), "DELETE FROM users", "INSERT INTO users VALUES (1)"}))})
+		}
+	}
+}
+
 // some is one field now and then.
 func (w *world) some(n int, one string) []string {
 	if w.IntN(n) == 0 {
@@ -786,6 +807,9 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 		if d.Allowed() {
 			w.allowed++
 			for _, t := range rec.Traces {
+				if tool == "d/run" && len(rec.Traces) > 1 {
+					rules[tool]++
+				}
 				if strings.HasPrefix(tool, "q/") && t.Rule == "grown:call" {
 					rules[tool]++
 				}

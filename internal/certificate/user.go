@@ -540,7 +540,7 @@ var endingForm = text.Pattern(`[^.].*?\..*\pL`)
 // phrases of a case stand in their stead, and say the case's value and what it lists.
 func (s *Session) saysPhrase(c *call) bool {
 	phrases, listed := c.contract.Phrases, []policy.ArgRule(nil)
-	k := caseOf(c.contract, c.args)
+	k := caseOf(c.contract, c.parts)
 	if k != nil && len(k.Phrases) == 0 {
 		k = nil
 	}
@@ -577,7 +577,7 @@ func listsPhrases(c *call) bool {
 	if c.contract == nil {
 		return false
 	}
-	k := caseOf(c.contract, c.args)
+	k := caseOf(c.contract, c.parts)
 	return c.contract.NoArgs == policy.NoArgsUser && !c.strict && (len(c.contract.Phrases) > 0 || k != nil && len(k.Phrases) > 0)
 }
 
@@ -602,7 +602,7 @@ func (t *turn) elsewhere(place string) bool {
 // ordersText reports whether the user orders an act that only writes by a phrase of a case that
 // lists a text.
 func (s *Session) ordersText(c *call, l *leaf) bool {
-	k := caseOf(c.contract, c.args)
+	k := caseOf(c.contract, c.parts)
 	return k != nil && len(k.Phrases) > 0 && c.effect&^(policy.Read|policy.Write) == 0 && c.contract.NoArgs == policy.NoArgsUser && !c.strict &&
 		l.rule != nil && slices.ContainsFunc(k.Args, func(a policy.ArgRule) bool { return a.Line == l.rule.Line && a.Col == l.rule.Col }) && s.saysPhrase(c)
 }

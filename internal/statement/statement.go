@@ -1,5 +1,5 @@
-// Package statement says of a text in SQL whether it is one query and only reads. It is
-// pure: what is not certain does not read, and no database is asked.
+// Package statement says of a text in SQL whether it is one query and only reads, and takes apart one
+// that only adds to a database. It is pure: what is not certain does neither, and no database is asked.
 //
 // A statement reads if a small grammar takes it whole: SELECT, with its joins, sub-queries
 // and common table expressions, over names and functions of words.txt. There is no
@@ -79,7 +79,7 @@ const (
 
 type token struct {
 	kind kind
-	text string // of words, quoted names and signs
+	text string // without its marks, of what is quoted
 }
 
 // scan takes a statement apart. It is not ok where two databases, or two settings of one,
@@ -105,7 +105,9 @@ func piece(d Dialect, s string) (out []token, n int) {
 	case strings.IndexByte(" \t\n\r", c) >= 0:
 		return nil, 1
 	case c == '\'':
-		return []token{{kind: text}}, closing(s)
+		if n = closing(s); n > 0 {
+			return []token{{text, s[1 : n-1]}}, n
+		}
 	case c == '"':
 		if n = closing(s); n > 0 && (d != Postgres || n-2 <= maxName) {
 			return []token{{quoted, s[1 : n-1]}}, n
@@ -118,7 +120,7 @@ func piece(d Dialect, s string) (out []token, n int) {
 	case digit(c):
 		n = numeral(s)
 		if (n == len(s) || !letter(s[n]) && !digit(s[n])) && !next(s, n, `.'"$`) {
-			return []token{{kind: number}}, n
+			return []token{{number, s[:n]}}, n
 		}
 	case strings.IndexByte("(),;", c) >= 0, d == Postgres && (c == '[' || c == ']'),
 		c == '.' && (len(s) == 1 || !digit(s[1])): // .5, or a field of a name that ends in a digit
