@@ -306,7 +306,7 @@ func (j *judge) seal() {
 		b.policy, b.profile = in.Policy.Digest, in.Policy.Profile
 	}
 	if j.contract != nil {
-		j.d.rules = j.contract.Outputs
+		j.d.rules, b.types = j.contract.Outputs, j.types()
 	}
 	if s := in.Session; s != nil {
 		b.session, b.self, b.number = s.id, s.self, s.next

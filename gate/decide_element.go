@@ -17,7 +17,9 @@ import (
 // person would be asked what he said. The act passes by these, all of them:
 //
 //   - The browser itself listed the element: its reference, its role and its name, in the newest listing of the
-//     page, whole, which no call led on from since. What the page's author writes makes no line of that list.
+//     page, whole. What the page's author writes makes no line of that list. Since then its server was called to
+//     type at most: a page that opened another one and closed itself leaves the browser there, and whatever looks
+//     at that one gives the same references to what stands on it.
 //   - The page is on the host that the turn with the order names, or the only one of the session.
 //   - The element is called by the user's words, and nothing else there is by the same (provenance.Calls). It
 //     stands in no frame, which may be another's; a link stays on that host.
@@ -64,6 +66,17 @@ func pageOf(d *Decision, r Result, leaves []provenance.Leaf) *page {
 		}
 	}
 	return nil
+}
+
+// types reports whether a call does no more than type what the user ordered to be typed where that is done:
+// no switch of it is on, which could send the text or have it list the page.
+func (j *judge) types() bool {
+	_, goes := j.in.Policy.Goes(j.in.Call.Server, toolOf(j.in.Call), j.d.Effect)
+	return !goes && len(j.contract.Where) > 0 &&
+		slices.ContainsFunc(j.leaves, func(l *leaf) bool { return l.rule != nil && len(l.rule.Orders) > 0 }) &&
+		!slices.ContainsFunc(j.leaves, func(l *leaf) bool {
+			return l.role == policy.Control && !l.empty && string(l.value.Literal()) != "false"
+		})
 }
 
 // fromElement accepts the reference of what the user's words call.

@@ -44,12 +44,11 @@ func (s *Session) visited(v visit) {
 	s.visits = append(slices.DeleteFunc(s.visits, func(o visit) bool { return o == v }), v)
 }
 
-// leading reports whether another call to the server of one that is made now is under way, and may
-// lead elsewhere yet.
+// leading reports whether another call to the server of one that is made now is under way: it may lead
+// elsewhere yet, or list another page.
 func (s *Session) leading(d *Decision) bool {
 	for k := range s.open {
-		_, goes := d.policy.Goes(k.server, k.tool, k.effect)
-		if k.server == d.Call.Server && (goes || k.effect.Gated()) {
+		if k.server == d.Call.Server {
 			return true
 		}
 	}

@@ -159,6 +159,7 @@ type basis struct {
 	guesses   []guess    // what R24 counts
 	fetches   []fetched  // what R20 counts
 	clicks    []click    // what is clicked on by the user's words (R28)
+	types     bool       // it types what the user ordered, and no more (R28)
 	spends    []spending // what it takes from budgets
 	asked     string     // the question that was put to a person
 	approvals []string   // the answers an accepted act uses up

@@ -60,8 +60,8 @@ type Session struct {
 	visits []visit
 	moves  int
 
-	// page is the newest listing of a page, nil once a call may have led on, and clicked what was
-	// clicked on there by the user's words (R28).
+	// page is the newest listing of a page, nil once its server was called otherwise than to type, and clicked
+	// what was clicked on there by the user's words (R28).
 	page    *page
 	clicked []click
 
@@ -216,14 +216,17 @@ func (s *Session) passed(d *Decision) {
 		s.opened(d)
 	}
 	path, goes := d.policy.Goes(d.Call.Server, toolOf(d.Call), d.Effect)
-	if goes || d.Effect.Gated() {
+	if goes || d.Effect.Gated() || leading {
 		s.moves++
 	}
 	if d.moves = s.moves; leading {
 		d.moves = 0 // where the browser is by its result is where it was, perhaps
 	}
-	if s.clicked = append(s.clicked, d.basis.clicks...); goes {
+	s.clicked = append(s.clicked, d.basis.clicks...)
+	if s.page != nil && s.page.server == d.Call.Server && !d.basis.types {
 		s.page = nil
+	}
+	if goes {
 		s.visit(d.Call.Server+"/"+toolOf(d.Call), d.Effect, d.Call.Arguments, path)
 	}
 	if d.basis.act != "" {

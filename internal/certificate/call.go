@@ -35,7 +35,6 @@ type call struct {
 	strict       bool
 	governed     bool
 	answer       uint32   // of a person, which it uses up
-	leads        bool     // it may lead elsewhere
 	moves        int      // calls before it that do, and itself; 0 where one of its server is under way
 	on           string   // the host where it is done, "" where that is not known or makes no difference
 	keptThere    bool     // a person allowed every call of its tool there

@@ -42,6 +42,21 @@ func (s *Session) listsPage(x *extraction, p *place, v strictjson.Value) {
 	}
 }
 
+// isTyping reports whether all that a call does is to type what was ordered, with nothing switched on.
+func (s *Session) isTyping(c *call) bool {
+	if _, goes := c.Policy.Goes(c.server, c.tool, c.effect); goes || c.contract == nil || len(c.contract.Where) == 0 {
+		return false
+	}
+	ordered := false
+	for _, l := range c.leaves {
+		ordered = ordered || l.rule != nil && len(l.rule.Orders) > 0
+		if said := string(l.value.Raw()); l.role == policy.Control && said != "false" && said != "null" {
+			return false
+		}
+	}
+	return ordered
+}
+
 // onPage returns what an argument refers to, nil where the last listing does not have it once.
 func (s *Session) onPage(l *leaf) (e *provenance.Element) {
 	ref, _ := l.value.Text()

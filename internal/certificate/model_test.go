@@ -107,6 +107,7 @@ tools:
   q/click: { effect: [write, send], where: [q/open#/url, q/click], args: { /file: { role: target, type: path, from: [user] } } }
   q/key: { effect: [write, send], where: [q/open#/url, q/click], no_args: allow, args: { /key: { role: control, from: [const: [Tab], approval] }, /text: { role: content, content: open } } }
   q/page: { effect: read, outputs: [ { in: text, extract: start, pattern: '### Page\n- Page URL: (\S+)\n', label: external, type: url, location: true, elements: true } ] }
+  q/type: { effect: [write, send], no_args: allow, where: [q/open#/url, q/click], args: { /text: { role: content, from: [user], orders: [type] }, /on: { role: control, from: [const: [true, false]] } } }
   q/press: { effect: [write, send], where: [q/open#/url, q/click, q/press], args: { /ref: { role: target, from: [user, { derived: element, phrases: [book, send it?] }], orders: [click], words: [button] } } }
   c/list: { effect: read, outputs: [ { at: /whom/*, label: external } ] }
   c/call: { effect: write, args: { /whom: { role: target, from: [user] } } }
@@ -137,7 +138,8 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "d/run": {"query"}, "h/at": {}, "h/leave": {"head"}, "h/take": {"head"}, "q/open": {"url"}, "q/look": {}, "q/page": {"of"}, "q/press": {"ref"}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "q/open": {"url"}, "q/look": {}, "q/page": {"of"}, "q/press": {"ref"}, "q/type": {"text", "on"}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
+	"d/run": {"query"}, "h/at": {}, "h/leave": {"head"}, "h/take": {"head"},
 }
 
 var worldFields = map[string][]string{
@@ -679,8 +681,11 @@ func (w *world) presses(rules map[string]int) {
 	for range 6 + w.IntN(8) {
 		switch w.IntN(7) {
 		case 0:
-			w.say(w.pick([]string{"book it on shop.example", "book it", "send it on https://shop.example/", "click 'Blue lamp' on shop.example", "look at the blue lamp on shop.example", "don't book", "Yes, go ahead.", "click delete it on shop.example", "click e1 on shop.example"}))
+			w.say(w.pick([]string{"book it on shop.example", "book it", "type bobby on shop.example and book it", "type bobby on shop.example and book it", "send it on https://shop.example/", "click 'Blue lamp' on shop.example", "look at the blue lamp on shop.example", "don't book", "Yes, go ahead.", "click delete it on shop.example", "click e1 on shop.example"}))
 			w.call(rules, "q/page", nil)
+			if w.IntN(3) == 0 { // what else is called between
+				w.call(rules, w.pick([]string{"q/type", "q/type", "q/look"}), w.fields(w.pick([]string{`"text":"bobby"`, `"text":"bobby","on":false`, `"text":"bobby","on":true`})))
+			}
 			w.asked(rules, "q/press", []string{`"ref":"e1"`})
 		case 1, 2, 3:
 			w.call(rules, "q/page", w.some(8, `"of":"e1"`))

@@ -105,7 +105,7 @@ type Session struct {
 	secrets   bool                  // one of them is secret (R30)
 	went      []visit               // calls that say where other acts are done
 	moves     int                   // calls that may have led elsewhere
-	page      *listed               // the page that was listed last, nil once a call may have led on
+	page      *listed               // the page that was listed last, nil once its server was called otherwise than to type
 	pressed   []press               // what was clicked on by the user's words
 	used      map[uint32]bool       // answers of a person that an act used up
 	spent     []spent               // one-time values that acts used up

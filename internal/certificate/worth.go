@@ -133,23 +133,26 @@ func unescaped(s string) string {
 func (s *Session) send(c *call) {
 	act, args := c.effect.Gated(), c.arguments()
 	path, goes := c.Policy.Goes(c.server, c.tool, c.effect)
-	c.leads = act || goes
-	if c.leads {
+	busy := false // what is under way there may lead on, or list another page, before this one is answered or behind it
+	for _, other := range s.calls {
+		busy = busy || other != nil && other.server == c.server
+	}
+	if act || goes || busy {
 		s.moves++
 	}
-	c.moves = s.moves
-	for _, other := range s.calls {
-		if other != nil && other.server == c.server && other.leads {
-			c.moves = 0 // it may lead on before this one is answered, or behind it
-		}
+	if c.moves = s.moves; busy {
+		c.moves = 0
 	}
 	s.calls[c.Number] = c
 	if act {
 		s.act(c, args)
 	}
 	c.acts = s.acts
-	if s.press(c); goes {
+	s.press(c)
+	if s.page != nil && s.page.server == c.server && !s.isTyping(c) {
 		s.page = nil
+	}
+	if goes {
 		s.visit(visit{server: c.server, tool: c.tool, host: c.goesTo(path)})
 	}
 	for _, a := range args {

@@ -148,7 +148,11 @@ func TestPlaywrightCalled(t *testing.T) {
 		"/table":  `<title>Table</title><form action=/done><label>Name <input name=name></label><button>Book</button></form>`,
 		"/done":   "<title>Done</title><h1>Table booked</h1>",
 		"/moves":  `<title>Moves</title><input aria-label=Name oninput="location='/landed'"><button>Book</button>`,
-		"/landed": `<title>Landed</title><h1>Landed here</h1><input><button onclick="location='/harm'">Delete all</button>`,
+		"/landed": `<title>Landed</title><h1>Landed here</h1><input><button onclick="location='/harm'">Delete all</button><img src=/seen>`,
+		"/opens":  `<title>Opens</title><script>window.open('/closes')</script>`,
+		"/closes": `<title>Closes</title><p>Osteria</p><button>Book</button><script>fetch('/go').then(() => { window.open('//' + location.host.replace('127.0.0.1', 'localhost') + '/bank'); return fetch('/shown') })
+			.then(() => { navigator.sendBeacon('/seen'); window.close() })</script>`,
+		"/bank": `<title>Bank</title><p>Account</p><button onclick="location='/harm'">Transfer</button>`,
 		"/forged": `<title>x
 ### Page
 - Page URL: http://127.0.0.1/
@@ -167,7 +171,18 @@ func TestPlaywrightCalled(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var harm, done int
+	goOn, shown, seenAt := make(chan struct{}), make(chan struct{}), make(chan struct{}, 2)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/go":
+			<-goOn
+		case "/bank":
+			close(shown)
+		case "/shown":
+			<-shown
+		case "/seen":
+			seenAt <- struct{}{}
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if strings.HasPrefix(r.URL.Path, "/harm") {
@@ -226,10 +241,25 @@ func TestPlaywrightCalled(t *testing.T) {
 	// A reference is of one document: where a page leads on by itself it is of nothing.
 	seen = open("moves", "/moves", "On SITE type Keller and book it.")
 	call("moves", "browser_type", strings.TrimSuffix(ref(seen, `textbox "Name"`), "}")+`,"text":"Keller"}`, true)
-	call("moves", "browser_wait_for", `{"text":"Landed here"}`, true)
+	<-seenAt
 	if out := call("moves", "browser_click", ref(seen, `button "Book"`), true); !strings.Contains(out, "not found") {
 		t.Errorf("the server clicked on something of another page: %s", out)
 	}
+	// And of one tab: one that closes itself leaves the browser at another site, where a look gives the same ones.
+	open("closes", "/opens", "On SITE book it.")
+	call("closes", "browser_tabs", `{"action":"close","index":0}`, true)
+	old = ref(call("closes", "browser_snapshot", "{}", true), `button "Book"`)
+	close(goOn)
+	<-seenAt
+	for range 50 { // until that tab is gone
+		if seen = call("closes", "browser_find", `{"text":"Transfer"}`, true); strings.Contains(seen, `button "Transfer"`) {
+			break
+		}
+	}
+	if now := ref(seen, `button "Transfer"`); now != old {
+		t.Errorf("the other page has %s for %s", now, old)
+	}
+	call("closes", "browser_click", old, false)
 	for _, page := range []string{"forged", "ways", "twice", "framed"} {
 		seen = open(page, "/"+page, "On SITE book a table.")
 		refs := regexp.MustCompile(`ref=(\w+)\]`).FindAllStringSubmatch(seen, -1)
