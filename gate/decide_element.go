@@ -39,7 +39,7 @@ type page struct {
 	elements       []provenance.Element
 }
 
-// click is one that rests on a turn: a name, and how often it may.
+// click is one that rests on a turn: the words of a name, and how often it may.
 type click struct {
 	turn uint32
 	name string
@@ -96,7 +96,7 @@ func (j *judge) fromElement(l *leaf, src policy.Source) writ.Reason {
 	if !ok || !e.Plain || policy.Committing(e.Name) || e.Role == "link" && !e.LeadsWithin(s.page.host, by.Orders) || !j.meansHost(q.Evidence, s.page.host) {
 		return writ.ProvenanceUnseen
 	}
-	c := click{turn: q.Evidence, name: e.Name, way: !by.Orders}
+	c := click{turn: q.Evidence, name: by.As, way: !by.Orders}
 	if !s.mayClick(c) {
 		return writ.ProvenanceUnseen
 	}

@@ -210,7 +210,11 @@ func waitsBehind(after string) bool {
 	for _, c := range slices.Concat(clausesOf(after[:endOf(after)]), clausesOf(next[:endOf(next)])) {
 		words := wordsOf(c.text)
 		for i := range words {
-			if rest := unled(words[i:]); (i == 0 || against[words[i-1]]) && len(rest) > 1 && consulting[rest[0]] && (beforehand[rest[len(rest)-1]] || beforehand[rest[1]]) {
+			rest := unled(words[i:])
+			if i > 0 && against[words[i-1]] && len(rest) > 2 && rest[0] == "let" && rest[1] == "me" && rest[2] != "know" {
+				return true // "but let me see it"
+			}
+			if (i == 0 || against[words[i-1]]) && len(rest) > 1 && consulting[rest[0]] && (beforehand[rest[len(rest)-1]] || beforehand[rest[1]]) {
 				return true
 			}
 		}

@@ -157,15 +157,16 @@ func keyOf(line string) (key, value string) {
 	}
 	said, err := strconv.Unquote(value)
 	if err != nil {
-		said = value
+		return "", "" // no line of such a tree
 	}
 	return key, said
 }
 
 // Calling is how the user's words call an element, with the stretch of them that does.
 type Calling struct {
-	Start, End int  // the same for none
-	Orders     bool // he orders what it is called, or that it be clicked on
+	Start, End int    // the same for none
+	Orders     bool   // he orders what it is called, or that it be clicked on
+	As         string // the words of the name that say what it is: "Book now!" is "Book" a second time
 }
 
 // Clicks are the words of a contract by which users have something clicked on: the orders that a name may
@@ -174,6 +175,12 @@ type Clicks struct{ Names, Orders, Nouns []string }
 
 // Calls says how a turn, in the user's own words, calls an element.
 func Calls(own string, e Element, by Clicks) Calling {
+	is := calls(own, e, by)
+	is.As = strings.Join(slices.DeleteFunc(wordsOf(e.Name), func(w string) bool { return articles[w] || wordless[w] }), " ")
+	return is
+}
+
+func calls(own string, e Element, by Clicks) Calling {
 	if len(own) > longestCall || CheckText(strictjson.StringOf(e.Name)) != "" || !plainName().MatchString(e.Name) {
 		return Calling{}
 	}
@@ -187,17 +194,17 @@ func Calls(own string, e Element, by Clicks) Calling {
 	}
 	for _, at := range typedAs(own, e.Name) {
 		if OrderOf(own, orders, by.Nouns, at.start, at.end) {
-			return Calling{at.start, at.end, true}
+			return Calling{Start: at.start, End: at.end, Orders: true}
 		}
 		if e.Role == "link" && way.End == 0 && !calledAs(e.Name, by.Names) && sayable(own, e.Name, at) {
-			way = Calling{at.start, at.end, false}
+			way = Calling{Start: at.start, End: at.end}
 		}
 	}
 	return way
 }
 
 // leadsOn are the roles of what shows something else, and goTo the orders that go there.
-var leadsOn = wordSet("link tab menuitem treeitem")
+var leadsOn = wordSet("link tab treeitem")
 
 const goTo = "<go to>"
 
@@ -217,12 +224,12 @@ func ordersAs(said, name string, phrases []string) (is Calling) {
 			means = Wholly
 		}
 		rest, ok := afterOrder(name, p)
-		if !ok || !madeOf(rest, said) || parsed(p).reaches && len(wordsOf(rest)) == 0 {
+		if !ok || parsed(p).reaches && len(wordsOf(rest)) == 0 {
 			continue
 		}
 		eachOrder(said, 0, len(said), []string{p}, func(_, _ string, i, e int) bool {
-			if !listedAs(said[:i]) && fitsPlace(said[:i], true) && means(said, i, e) {
-				is = Calling{i, e, true}
+			if madeOf(rest, said[e:]) && !listedAs(said[:i]) && fitsPlace(said[:i], true) && means(said, i, e) {
+				is = Calling{Start: i, End: e, Orders: true}
 			}
 			return !is.Orders
 		})
@@ -250,13 +257,42 @@ func afterOrder(name, phrase string) (rest string, ok bool) {
 	return name[end:], end > 0
 }
 
-// madeOf reports whether the words of a name are those of a text, or what people say for the same.
-func madeOf(name, said string) bool {
-	has := wordsOf(said)
-	return !slices.ContainsFunc(wordsOf(name), func(w string) bool {
-		return !articles[w] && !wordless[w] && !slices.ContainsFunc(has, func(h string) bool { return sameWord(w, h) }) &&
-			!(Ordering(w, oneThing) && Ordering(said, oneThing))
-	})
+// madeOf reports whether the words of a name behind an order are those that the order reaches, of what stands
+// behind it where it is said, or what people say for the same. The first is what it is of, or behind a word that
+// relates it: "add a comment for user Kim" is no "Add user Kim".
+func madeOf(name, behind string) bool {
+	words := slices.DeleteFunc(wordsOf(name), func(w string) bool { return articles[w] })
+	has := []string(nil)
+	for i, w := range words {
+		if wordless[w] {
+			continue
+		}
+		if has == nil {
+			has = reached(behind)
+		}
+		at := slices.IndexFunc(has, func(h string) bool {
+			return sameWord(w, h) || Ordering(w, oneThing) && Ordering(h, oneThing)
+		})
+		if at < 0 || i == 0 && slices.ContainsFunc(has[:at], func(h string) bool { return relating[h] && h != "of" }) {
+			return false
+		}
+	}
+	return true
+}
+
+// reached are the words behind an order that it reaches: none that he takes out, denies or says of something else.
+func reached(behind string) (words []string) {
+	for i := range behind {
+		if len(words) == longestReach || !wordAt(behind, i) {
+			continue
+		}
+		if !reachesTo(strings.TrimSuffix(strings.TrimRight(behind[:i], " \t"), " of"), nil) {
+			return words
+		}
+		word, _, _ := strings.Cut(behind[i:], " ")
+		words = append(words, wordsOf(word)...)
+	}
+	return words
 }
 
 // oneThing is what people call alike that no page calls otherwise.
@@ -297,18 +333,20 @@ func typedAs(own, name string) (all []span) {
 }
 
 // sayable reports whether what the user typed there names where a link leads: several words behind an
-// article or a number, or what he set in quotation marks; nothing that he takes out.
+// article or a number that nothing goes on with ("the log out button" is a button), or what he set in quotation
+// marks and begins as no order does; nothing that he takes out.
 func sayable(own, name string, at span) bool {
 	before := own[sentenceOf(own[:at.start]):at.start]
 	if slices.ContainsFunc(wordsOf(before), func(w string) bool { return negates(w) || excluding[w] }) {
 		return false
 	}
 	last, _ := utf8.DecodeLastRuneInString(before)
+	words, named := strings.Fields(before), wordsOf(name)
 	if next, _ := utf8.DecodeRuneInString(own[at.end:]); strings.ContainsRune(quotes, last) && strings.ContainsRune(quotes, next) {
-		return true
+		return len(named) > 0 && !turnsAway(named[0])
 	}
-	words := strings.Fields(before)
-	if len(words) == 0 || len(wordsOf(name)) < 2 {
+	behind, _, _ := strings.Cut(strings.TrimLeft(own[at.end:], " "), " ")
+	if len(words) == 0 || len(named) < 2 || !endsOrder(own[at.end:], false) && !relating[bare(behind)] {
 		return false
 	}
 	w := bare(words[len(words)-1])

@@ -294,7 +294,7 @@ var (
 	// being are the verbs behind what a sentence is of.
 	being = wordSet(`is was were are would sounds sounded seems seemed means meant fits has had will could should may might does used reads ist war wäre klingt heißt bedeutet`)
 	// negating are those behind an order by which it is none, or not yet.
-	negating = wordSet("not never nicht nie niemals kein keine keinen erst niet geen nooit pas jamais nunca jamás não nao")
+	negating = wordSet("not never nothing none nichts rien nada niente niets nicht nie niemals kein keine keinen erst niet geen nooit pas jamais nunca jamás não nao")
 	// tentative are those of a request that may as well be one for advice.
 	tentative = wordSet("help assist possible hoping wondering wonder might appreciate")
 	// self are the verbs of a question about what the user himself does.

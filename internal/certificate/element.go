@@ -93,7 +93,7 @@ func (s *Session) clicks(c *call, l *leaf) bool {
 	return slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
 		by := provenance.Clicks{Names: src.Phrases, Orders: l.rule.Orders, Nouns: l.rule.Words}
 		is := provenance.Calls(t.own, *e, by)
-		return src.Op == policy.Element && is.Start == said.Start && is.End == said.End && s.undone(press{t.evidence, e.Name, !is.Orders}) &&
+		return src.Op == policy.Element && is.Start == said.Start && is.End == said.End && s.undone(press{t.evidence, is.As, !is.Orders}) &&
 			(e.Role != "link" || e.LeadsWithin(s.page.host, is.Orders)) && s.alone(t.own, e, is, by)
 	})
 }
@@ -128,16 +128,19 @@ func (s *Session) undone(p press) bool {
 func (s *Session) press(c *call) {
 	for _, l := range c.leaves {
 		if e := s.onPage(l); e != nil && l.Rule == ruleElement && len(l.Evidence) == 2 {
-			s.pressed = append(s.pressed, press{l.Evidence[1].Evidence, e.Name, s.led(c, l, e)})
+			s.pressed = append(s.pressed, s.pressing(c, l, e))
 		}
 	}
 }
 
-// led reports whether what a trace quotes names where a link leads, and orders nothing.
-func (s *Session) led(c *call, l *leaf, e *provenance.Element) bool {
-	t, _, ok := s.quote(l.Evidence[1])
-	return ok && slices.ContainsFunc(c.from(l), func(src policy.Source) bool {
-		is := provenance.Calls(t.own, *e, provenance.Clicks{Names: src.Phrases, Orders: l.rule.Orders, Nouns: l.rule.Words})
-		return src.Op == policy.Element && is.End > is.Start && !is.Orders
-	})
+// pressing is a click by what a trace quotes, by which source that counts.
+func (s *Session) pressing(c *call, l *leaf, e *provenance.Element) press {
+	t, _, _ := s.quote(l.Evidence[1])
+	p := press{turn: l.Evidence[1].Evidence}
+	for _, src := range c.from(l) {
+		if is := provenance.Calls(t.own, *e, provenance.Clicks{Names: src.Phrases, Orders: l.rule.Orders, Nouns: l.rule.Words}); src.Op == policy.Element && is.End > is.Start {
+			p.name, p.leads = is.As, !is.Orders
+		}
+	}
+	return p
 }
