@@ -656,6 +656,8 @@ func (w *world) sites(rules map[string]int) {
 	}
 }
 
+const typesAndBooks = "type bobby on shop.example and book it"
+
 // listing is a page as a browser lists it.
 func (w *world) listing() string {
 	lines := []string{"### Page", "- Page URL: " + strings.Trim(w.pick(worldPages), `"`), "### Snapshot", "```yaml"}
@@ -681,10 +683,13 @@ func (w *world) presses(rules map[string]int) {
 	for range 6 + w.IntN(8) {
 		switch w.IntN(7) {
 		case 0:
-			w.say(w.pick([]string{"book it on shop.example", "book it", "type bobby on shop.example and book it", "type bobby on shop.example and book it", "send it on https://shop.example/", "click 'Blue lamp' on shop.example", "look at the blue lamp on shop.example", "don't book", "Yes, go ahead.", "click delete it on shop.example", "click e1 on shop.example"}))
+			w.say(w.pick([]string{"book it on shop.example", "book it", typesAndBooks, typesAndBooks, typesAndBooks, "send it on https://shop.example/", "click 'Blue lamp' on shop.example", "look at the blue lamp on shop.example", "don't book", "Yes, go ahead.", "click delete it on shop.example", "click e1 on shop.example"}))
 			w.call(rules, "q/page", nil)
-			if w.IntN(3) == 0 { // what else is called between
-				w.call(rules, w.pick([]string{"q/type", "q/type", "q/look"}), w.fields(w.pick([]string{`"text":"bobby"`, `"text":"bobby","on":false`, `"text":"bobby","on":true`})))
+			switch w.IntN(4) { // what else is called between
+			case 0:
+				w.call(rules, "q/look", nil)
+			case 1, 2:
+				w.call(rules, "q/type", []string{w.pick([]string{`"text":"bobby"`, `"text":"bobby","on":false`, `"text":"bobby","on":true`})})
 			}
 			w.asked(rules, "q/press", []string{`"ref":"e1"`})
 		case 1, 2, 3:
