@@ -33,8 +33,8 @@ import (
 type Element struct {
 	Role, Name, Ref string
 	Link            string // where a link leads, as the page has it
-	// Plain says that it stands in no frame, can be used, is not chosen already and shows nothing that its name
-	// does not say.
+	// Plain says that it stands in no frame and no link, can be used, is not chosen already and shows nothing that
+	// its name does not say.
 	Plain bool
 }
 
@@ -75,10 +75,11 @@ type pageTree struct {
 	open []openNode // the nodes that the next line may stand in
 }
 
-// openNode is a node, by where its line begins, and its index among the elements, -1 for none.
+// openNode is a node, by where its line begins, its index among the elements, -1 for none, and the words of its name.
 type openNode struct {
 	indent, element int
-	frame           bool
+	frame, link     bool
+	has             map[string]bool
 }
 
 // nodeKey is the key of one: role, name and attributes.
@@ -119,11 +120,11 @@ func (t *pageTree) line(line string) bool {
 
 // add adds a node, and opens it for what stands in it.
 func (t *pageTree) add(role, name, marks string, indent int) {
-	n := openNode{indent: indent, element: -1, frame: role == "iframe"}
+	n := openNode{indent: indent, element: -1, frame: role == "iframe", link: role == "link"}
 	if clickable[role] && name != "" {
-		n.element = len(t.all)
+		n.element, n.has = len(t.all), wordSet(strings.Join(wordsOf(name), " "))
 		e := Element{Role: role, Name: name, Plain: !unusable().MatchString(marks) &&
-			!slices.ContainsFunc(t.open, func(o openNode) bool { return o.frame })}
+			!slices.ContainsFunc(t.open, func(o openNode) bool { return o.frame || o.link })}
 		if ref := elementRef().FindStringSubmatch(marks); ref != nil {
 			e.Ref = ref[1]
 		}
@@ -134,13 +135,12 @@ func (t *pageTree) add(role, name, marks string, indent int) {
 
 // shows notes of the elements around a line what it shows: words that their names do not have.
 func (t *pageTree) shows(text string) {
+	words := wordsOf(text)
 	for _, o := range t.open {
-		if o.element < 0 {
+		if o.element < 0 || !t.all[o.element].Plain {
 			continue
 		}
-		e := &t.all[o.element]
-		has := wordsOf(e.Name)
-		e.Plain = e.Plain && !slices.ContainsFunc(wordsOf(text), func(w string) bool { return !slices.Contains(has, w) })
+		t.all[o.element].Plain = !slices.ContainsFunc(words, func(w string) bool { return !o.has[w] })
 	}
 }
 
@@ -356,8 +356,14 @@ func sayable(own, name string, at span) bool {
 // rivals reports whether something else of a page is called by words of the user's that call an element,
 // but for a link that leads to the same place.
 func rivals(own string, all []Element, e Element, at Calling, by Clicks) bool {
+	none := map[string]bool{} // what was read already: a page can have thousands of one name
 	return slices.ContainsFunc(all, func(o Element) bool {
 		if o.Ref == e.Ref && o.Ref != "" || o.Role == "link" && e.Role == "link" && o.Name == e.Name && o.Link == e.Link && o.Plain {
+			return false
+		}
+		if key := o.Role + " " + strings.ToLower(o.Name); !none[key] {
+			none[key] = true
+		} else {
 			return false
 		}
 		other := Calls(own, o, by)

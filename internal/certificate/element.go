@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"slices"
+	"strings"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -100,12 +101,15 @@ func (s *Session) clicks(c *call, l *leaf) bool {
 
 // alone reports whether no other element is called by a part of those words, but for the same link.
 func (s *Session) alone(own string, e *provenance.Element, is provenance.Calling, by provenance.Clicks) bool {
+	read := map[[2]string]bool{}
 	for i := range s.page.of {
 		o := &s.page.of[i]
 		again := o.Role == "link" && o.Plain && o.Role == e.Role && o.Name == e.Name && o.Link == e.Link
-		if o == e || again {
+		said := [2]string{o.Role, strings.ToLower(o.Name)}
+		if o == e || again || read[said] {
 			continue
 		}
+		read[said] = true
 		if is2 := provenance.Calls(own, *o, by); is2.End > is2.Start && is2.Start < is.End && is2.End > is.Start {
 			return false
 		}
