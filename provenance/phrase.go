@@ -153,7 +153,7 @@ func endsOrder(rest string, single bool) bool {
 		if at := ofWhat().FindStringSubmatchIndex(behind); at != nil && numeral().MatchString(number) && (at[2] < 0 || isWhere(behind[at[2]:at[3]])) {
 			behind = behind[at[1]:]
 		}
-		return endsOrder(behind, false)
+		return endsOrder(behind, false) || aside().MatchString(behind)
 	}
 	return goesWith[bare(word)] || !single && on[bare(word)] && !inDocument().MatchString(rest)
 }
@@ -162,6 +162,9 @@ func endsOrder(rest string, single bool) bool {
 var inDocument = text.Pattern(`(?i)^(?:in|on|to|into)[ \t]+(?:(?:the|a|an|my|our|this|that)[ \t]+)?(?:new[ \t]+)?(?:spread)?(?:sheet|wiki|excel|editor|tab|jira|confluence)(?:$|[^\pL\pN-])`)
 
 var numeral = text.Pattern(`^#?[0-9]+$`)
+
+// aside is what stands behind a dash, or is done too, and no end of a range.
+var aside = text.Pattern(`^(?:-{1,2}[ \t]+[^#0-9 \t]|[&+][ \t])`)
 
 // ofWhat is in what such things are that have numbers: "2 of my tabs" is of others.
 var ofWhat = text.Pattern(`(?i)^(?:of|von|aus)[ \t]+(?:(` + placeForm + `)|(?:the|this|that|my|our)[ \t]+(?:\pL+[ \t]+)?(?:repository|repo|project))`)
@@ -179,7 +182,7 @@ var (
 		une un una uno um uma een nouveau nouvelle nuevo nueva nuovo nuova novo nova nieuw nieuwe`)
 	// goesWith are the words with which a sentence goes on behind all that is ordered, on those
 	// that say of it where, for what and how.
-	goesWith = wordSet(`please now then too also again and today asap immediately anyway thanks und bitte dann auch jetzt maintenant merci stp svp s'il et puis ahora gracias por y
+	goesWith = wordSet(`please pls plz thx now then too also again and today asap immediately anyway thanks und bitte dann auch jetzt maintenant merci stp svp s'il et puis ahora gracias por y
 		adesso ora grazie per e agora obrigado obrigada nu alsjeblieft alstublieft graag bedankt en`)
 	// leadingTo are, of those that follow, the words before a place, repositories words for those that git has.
 	leadingTo    = wordSet(`in on from to into auf aus von zu im dans en nel em sur sobre su op com como`)

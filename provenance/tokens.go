@@ -161,6 +161,10 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 			bare = bare || small && !r.hash[at.start]
 			return false
 		}
+		if small && SayOrders(words) && !NumberEnds(r.text, at.start) {
+			bare = true
+			return false
+		}
 		return !named || r.apart(at, words) || q.Proper && r.properName(at)
 	}
 	for at := range r.holding(text, typed) {
@@ -262,6 +266,18 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 // "merge pr".
 func SayOrders(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") && !strings.Contains(w, " … ") })
+}
+
+// NumberEnds reports whether what begins at a place of a text is no number, or one that is all that
+// an order before it is of: "50" in "approve 50 in acme/parser", not in "approve 50 dollars".
+func NumberEnds(text string, start int) bool {
+	return !startsDigit(text[start:]) || endsOrder(text[start:], false)
+}
+
+// isInteger reports whether a value is an integer, or its digits.
+func isInteger(v strictjson.Value) bool {
+	_, _, why := Canonical(Integer, v)
+	return why == ""
 }
 
 // turnedTo reports whether a text that goes on in another ends in the second part of a word of

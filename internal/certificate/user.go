@@ -290,8 +290,9 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 	if l.commands && !provenance.Orders(t.own, r.Start, r.End) || l.role == policy.SecretRole && !provenance.SecretAt(t.own, r.Start, r.End, l.words()) {
 		return false
 	}
-	small := l.enum || provenance.SmallSpace(l.typ(), l.value)
-	return !small && !hash && !given || t.called(r.Start, hash, l.words())
+	ordered := ordering(l.words())
+	small := l.enum || provenance.SmallSpace(l.typ(), l.value) || ordered && provenance.Equal(provenance.Integer, l.value, l.value)
+	return !small && !hash && !given || t.called(r.Start, hash, l.words()) && (!small || !ordered || provenance.NumberEnds(t.own, r.Start))
 }
 
 // tagged reports whether a text that is for nobody in particular is the quoted word behind a
