@@ -499,32 +499,61 @@ func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
 		return provenance.Quote{}, false
 	}
 	for _, k := range j.contract.Composites {
-		values := make([]string, 0, len(k.Args))
-		mine := false
-		for _, at := range k.Args {
-			i := slices.IndexFunc(j.leaves, func(o *leaf) bool {
-				return !o.key && !o.answer && at.Match(o.path) && (o.isText && composed().MatchString(o.text) || o.value.Kind() == strictjson.Number && integer(o.value) && composed().Match(o.value.Raw()))
-			})
-			if i < 0 {
-				break
-			}
-			o := j.leaves[i]
-			mine = mine || o == l
-			if o.isText {
-				values = append(values, o.text)
-			} else {
-				values = append(values, string(o.value.Raw()))
-			}
-		}
-		if !mine || len(values) < len(k.Args) {
+		word, parts := j.inOneWord(k)
+		if !slices.Contains(parts, l) {
 			continue
 		}
-		q := provenance.Query{Value: strictjson.StringOf(k.Write(values)), Authority: true, Account: true, Named: true}
+		q := provenance.Query{Value: strictjson.StringOf(word), Authority: true, Account: true, Named: true}
 		if at, why := j.session().ledger.Typed(q); why == "" {
 			return at, true
 		}
 	}
 	return provenance.Quote{}, false
+}
+
+// inOneWord is how a composite is written with the values of the call, and of which arguments these
+// are; none where one is missing or is of no such form.
+func (j *judge) inOneWord(k policy.Composite) (word string, parts []*leaf) {
+	var values []string
+	for _, at := range k.Args {
+		i := slices.IndexFunc(j.leaves, func(o *leaf) bool {
+			return !o.key && !o.answer && at.Match(o.path) && (o.isText && composed().MatchString(o.text) || o.value.Kind() == strictjson.Number && integer(o.value) && composed().Match(o.value.Raw()))
+		})
+		if i < 0 {
+			return "", nil
+		}
+		o := j.leaves[i]
+		parts = append(parts, o)
+		if o.isText {
+			values = append(values, o.text)
+		} else {
+			values = append(values, string(o.value.Raw()))
+		}
+	}
+	return k.Write(values), parts
+}
+
+// numbers reports whether an argument says by its number what an act is done to.
+func (l *leaf) numbers() bool {
+	return !l.key && !l.answer && (l.role == policy.Target || l.role == policy.Selector) && integer(l.value)
+}
+
+// aim is what the call is done to by its number, and the words for where that is.
+func (j *judge) aim() (a provenance.Aim) {
+	for _, l := range j.leaves {
+		if l.numbers() {
+			a.Numbers = append(a.Numbers, l.says())
+		}
+	}
+	if j.contract == nil {
+		return a
+	}
+	for _, k := range j.contract.Composites {
+		if word, parts := j.inOneWord(k); word != "" && !slices.ContainsFunc(parts, (*leaf).numbers) {
+			a.Places = append(a.Places, word)
+		}
+	}
+	return a
 }
 
 // byOrder reports whether words before a value say that it is what is ordered.

@@ -355,7 +355,9 @@ func (j *judge) from(l *leaf, src policy.Source) writ.Reason {
 // ordersSource reports whether the user chose what a source gives: where it has phrases, his
 // latest turn says one of them as an order (R21).
 func (j *judge) ordersSource(src policy.Source) bool {
-	return len(src.Phrases) == 0 || !j.strict && j.session() != nil && slices.ContainsFunc(src.Phrases, j.session().ledger.Chosen)
+	return len(src.Phrases) == 0 || !j.strict && j.session() != nil && slices.ContainsFunc(src.Phrases, func(p string) bool {
+		return j.session().ledger.Chosen(p, j.aim())
+	})
 }
 
 // query is what the ledger is asked about a leaf.

@@ -35,6 +35,9 @@ func (j *judge) typedSo(l *leaf, proper, small bool) (provenance.Quote, writ.Rea
 	q.Proper, q.Secret = proper, l.role == policy.SecretRole
 	q.Small = small && j.small(l, &q)
 	q.Title = j.titles(l)
+	if l.numbers() {
+		q.Aim = j.aim()
+	}
 	return s.ledger.Typed(q)
 }
 

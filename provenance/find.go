@@ -66,6 +66,9 @@ type Query struct {
 	// Cleared lets the places not count that other sessions lowered (R38): what would vouch if
 	// a person cleared them and it was read again. Nothing may rest on what is found so.
 	Cleared bool
+	// Aim is what the call is done to, of a value that says its number: where the user says behind
+	// that, or before its sentence, that it is elsewhere, he typed another. Typed alone looks at it.
+	Aim Aim
 	// Named asks of what could be words of any sentence that the user set it apart as a
 	// name: strangers can be called so.
 	Named bool

@@ -27,15 +27,15 @@ import (
 // full stop it is what Chosen reports: "push." is no "push the meeting to Friday".
 func (l *Ledger) Said(phrase string) bool {
 	if phrase, whole := strings.CutSuffix(phrase, "."); whole {
-		return l.Chosen(phrase)
+		return l.Chosen(phrase, Aim{})
 	}
 	_, said := l.order(phrase, Means)
 	return said
 }
 
-// Chosen reports the same of a phrase that Wholly is.
-func (l *Ledger) Chosen(phrase string) bool {
-	_, said := l.order(phrase, Wholly)
+// Chosen reports the same of a phrase that Wholly is, and that orders what a call is done to.
+func (l *Ledger) Chosen(phrase string, of Aim) bool {
+	_, said := l.order(phrase, of.Wholly)
 	return said
 }
 

@@ -161,8 +161,8 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 			bare = bare || small && !r.hash[at.start]
 			return false
 		}
-		if small && SayOrders(words) && !NumberEnds(r.text, at.start) {
-			bare = true
+		if !r.aims(q, at, words, small) {
+			bare = bare || small
 			return false
 		}
 		return !named || r.apart(at, words) || q.Proper && r.properName(at)
@@ -266,6 +266,12 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 // "merge pr".
 func SayOrders(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") && !strings.Contains(w, " … ") })
+}
+
+// aims reports whether a stretch, where it is a number, is all that an order of such words is of, and
+// is where the call is done.
+func (r *reading) aims(q *Query, at span, words []string, small bool) bool {
+	return (!small || !SayOrders(words) || NumberEnds(r.text, at.start)) && (len(q.Aim.Places) == 0 || q.Aim.Meets(r.text, at.start))
 }
 
 // NumberEnds reports whether what begins at a place of a text is no number, or one that is all that

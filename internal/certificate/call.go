@@ -63,6 +63,7 @@ type leaf struct {
 	proper    bool               // which a capital within a sentence does, where strangers are no members
 	called    []provenance.Alias // what else users call it
 	commands  bool               // it is what an act is told to do, which the user must have ordered
+	aim       provenance.Aim     // of a number that the act is done to, what it is done to and where
 	open      bool               // anyone can have made it appear (R28)
 }
 
@@ -202,7 +203,7 @@ func (s *Session) read(in Call) (*call, error) {
 	if len(c.leaves) != len(r.Traces) {
 		return nil, wrong(nil, "it has %d traces for %d values", len(r.Traces), len(c.leaves))
 	}
-	composes := c.composes()
+	composes, aim := c.composes(), c.aim()
 	for i, l := range c.leaves {
 		l.Trace = &r.Traces[i]
 		l.contested = l.Contested
@@ -216,6 +217,9 @@ func (s *Session) read(in Call) (*call, error) {
 			(l.rule == nil || len(l.rule.Orders) == 0 && !l.rule.Makes) && c.effect&^policy.Read == policy.Write && c.contract != nil && len(c.contract.Outputs) == 0
 		l.title = l.role == policy.Selector && l.collection() == "" && l.typ() == provenance.Untyped && !l.key && !l.answer && c.effect&(policy.Egress|policy.Transfer|policy.Delete|policy.Auth) == 0
 		l.commands = l.role == policy.Query && c.effect&(policy.Write|policy.Delete|policy.Send|policy.Transfer|policy.Auth) != 0
+		if l.counted() {
+			l.aim = aim
+		}
 		role := l.role.String()
 		if l.key {
 			role = "key"

@@ -73,6 +73,8 @@ tools:
   b/enrol: { effect: write, args: { /user: { role: target, collection: user, from: [user], makes: true }, /at: { role: target, collection: mail, from: [user] } } }
   b/jot: { effect: write, args: { /user: { role: target, collection: user, from: [output] }, /note: { role: content, content: local } } }
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
+  b/land: { effect: send, args: { /owner: { role: target, from: [user] }, /repo: { role: target, from: [user] }, /pr: { role: target, type: integer, words: [land, land pr], from: [user] },
+    /issue: { role: selector, type: integer, words: ['#', issue], from: [user] }, /state: { role: control, from: [{ const: [shut], phrases: [shut, shut issue] }] } }, composites: ['{/owner}/{/repo}'] }
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
   n/only: { effect: send, args: { /user: { role: target, collection: user, from: [output: 'a/list#/nick/*', output: 'a/list#/from/*', { output: 'a/list#/users/*', phrases: [make a twig, grow a twig] }] } } }
   n/grant: { effect: [send, auth], args: { /user: { role: target, collection: user } } }
@@ -137,7 +139,7 @@ const worldLine = `  - { tool: c/call, arg: /whom, from: "c/list#/whom/*", write
 var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
-	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
+	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/land": {"owner", "repo", "pr", "issue", "state"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
 	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "q/open": {"url"}, "q/look": {}, "q/page": {"of"}, "q/press": {"ref"}, "q/type": {"text", "on"}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
 	"d/run": {"query"}, "h/at": {}, "h/leave": {"head"}, "h/take": {"head"},
 }
@@ -162,6 +164,9 @@ var (
 		"octo/hello", "acme/octo.", "octo", "ann@a.example", "ann@a.example", "ben@a.example",
 		"user=13", "(user='bobby')", "x=carol-long", "a=b=123456", "'bobby'", "ask Caro", "ask Caro Bob", "'the chief'", "user the chief", "user=bobby src=13", `m="a b" user='bobby'`,
 		"tell Anna", "tell Anna", "tell Bob and Anna that", "ask Boris", "Boris Anna", "the Anna", "'anna' and Bob", "row Boris", "row anna.", "row boris anna", "the anna row", "in Anna row", "the Boris Anna row, R-21", "not the Boris row", "R-22", "the row R-22.", "@bobby", "ask '@bobby'", "a@bobby"}
+	// worldLandings order by numbers, count with them, or say where.
+	worldLandings = []string{"land 13 in octo/hello", "land pr 13 of acme/hello, octo/hello", "land 13 prs of octo/hello", "octo/hello pr 130123", "land 130123 octo/hello", "land 130123 in octo/hello", "shut #13 in octo/hello", "shut issue 13 and 50 of octo/hello",
+		"shut #50. issue 13 octo/hello", "in acme/hello shut #13, octo/hello", "in octo/hello land 13 and shut #50", "shut it, issue 13 in acme/hello octo/hello", "shut #13 in the octo/hello repo"}
 	worldDays    = []string{"on 2027-01-15", "on 2027-01-15", "tomorrow", "at 19:00", "at 19:00", "from 19:00", "for two hours", "at 7 pm or 8 pm", "> at 19:00", "in two hours", "for 30 minutes"}
 	worldSums    = []string{`1`, `25`, `25`, `100`, `100`, `7`, `-7`}
 	worldTimes   = []string{`"2027-01-15"`, `"2027-01-15T19:00:00"`, `"2027-01-15T21:00:00"`, `"19:00"`, `"21:00"`, `"2027-01-15T20:00:00"`, `"2027-01-15T10:00:00"`, `"2027-01-15T10:30:00"`}
@@ -298,6 +303,10 @@ func (w *world) value(name string) string {
 		return "[" + sums + "]"
 	case "owner", "repo":
 		return w.pick([]string{`"octo"`, `"hello"`, `"acme"`})
+	case "pr", "issue":
+		return w.pick([]string{`13`, `13`, `50`, `130123`})
+	case "state":
+		return `"shut"`
 	case "text", "note":
 		return w.pick(worldTexts)
 	case "line": // without an atom, which would rest on too many things beside a row's
@@ -445,7 +454,7 @@ func (w *world) step(rules map[string]int, first bool) {
 	names := []string{"a/list", "a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/codes", "a/mails", "a/brands"}
 	if !first {
 		names = []string{"a/list", "a/all", "a/rows", "a/table", "a/dirs", "a/put", "a/put", "a/put", "a/make", "a/make", "a/take", "a/drop", "a/drop", "a/open", "a/open", "b/reply", "b/reply", "w/fetch",
-			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "b/pay", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/copy", "b/copy", "b/copy", "b/fork", "b/fork", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
+			"a/codes", "a/mails", "a/brands", "a/whose", "a/whose", "b/soon", "b/move", "b/move", "b/pair", "a/put", "b/use", "b/settle", "b/settle", "b/settle", "b/pay", "a/mails", "b/when", "a/put", "a/open", "b/copy", "b/copy", "b/copy", "b/copy", "b/copy", "b/fork", "b/fork", "b/land", "b/land", "b/enrol", "b/enrol", "b/jot", "b/jot", "b/jot", "a/open", "a/open", "n/note", "n/note", "n/note", "n/note", "n/note", "n/append", "n/append", "n/append", "a/open", "a/put", "a/put", "a/put", "b/tell", "b/name"}
 	}
 	tool := w.pick(names)
 	if tool == "a/rows" && w.IntN(4) == 0 {
@@ -455,6 +464,9 @@ func (w *world) step(rules map[string]int, first bool) {
 	if name == "open" && w.IntN(4) == 0 {
 		w.call(rules, "a/dirs", nil)
 		w.say(w.pick([]string{"open z.txt", "open b/z.txt", "open z.txt in /srv/a", "> z.txt"}))
+	}
+	if name == "land" && w.IntN(4) > 0 {
+		w.say(w.pick(worldLandings))
 	}
 	if name == "when" || name == "soon" {
 		for range w.IntN(3) {

@@ -99,27 +99,57 @@ func (s *Session) inTwo(l *leaf) bool {
 // and the other arguments that the contract's form of it has (R15).
 func (s *Session) composite(c *call, l *leaf, r gate.Ref) bool {
 	return c.contract != nil && !ordering(l.words()) && slices.ContainsFunc(c.contract.Composites, func(k policy.Composite) bool {
-		word, mine := k.Text[0], false
-		for i, at := range k.Args {
-			n := slices.IndexFunc(c.leaves, func(o *leaf) bool { return !o.key && !o.answer && matches(at, o.path) })
-			if n < 0 {
-				return false
-			}
-			part, isText := c.leaves[n].value.Text()
-			if !isText {
-				if _, _, why := provenance.Canonical(provenance.Integer, c.leaves[n].value); why != "" {
-					return false
-				}
-				part = string(c.leaves[n].value.Raw())
-			}
-			if !wordPart(part) {
-				return false
-			}
-			mine = mine || c.leaves[n] == l
-			word += part + k.Text[i+1]
-		}
-		return mine && s.typed(&leaf{value: strictjson.StringOf(word), apart: true}, r)
+		word, parts := c.whole(k)
+		return slices.Contains(parts, l) && s.typed(&leaf{value: strictjson.StringOf(word), apart: true}, r)
 	})
+}
+
+// whole is the word that a composite is with what the call says, and the arguments that it is made
+// of; none where it says no such word.
+func (c *call) whole(k policy.Composite) (word string, parts []*leaf) {
+	word = k.Text[0]
+	for i, at := range k.Args {
+		n := slices.IndexFunc(c.leaves, func(o *leaf) bool { return !o.key && !o.answer && matches(at, o.path) })
+		if n < 0 {
+			return "", nil
+		}
+		part, isText := c.leaves[n].value.Text()
+		if !isText {
+			if _, _, why := provenance.Canonical(provenance.Integer, c.leaves[n].value); why != "" {
+				return "", nil
+			}
+			part = string(c.leaves[n].value.Raw())
+		}
+		if !wordPart(part) {
+			return "", nil
+		}
+		parts = append(parts, c.leaves[n])
+		word += part + k.Text[i+1]
+	}
+	return word, parts
+}
+
+// counted reports whether an argument says by a number what is acted on.
+func (l *leaf) counted() bool {
+	return l.plain() && l.names() && provenance.Equal(provenance.Integer, l.value, l.value)
+}
+
+// aim is by which numbers the call says what it is done to, and how its place is written.
+func (c *call) aim() (a provenance.Aim) {
+	for _, l := range c.leaves {
+		if l.counted() {
+			a.Numbers = append(a.Numbers, l.says())
+		}
+	}
+	if c.contract == nil {
+		return a
+	}
+	for _, k := range c.contract.Composites {
+		if word, parts := c.whole(k); parts != nil && !slices.ContainsFunc(parts, (*leaf).counted) {
+			a.Places = append(a.Places, word)
+		}
+	}
+	return a
 }
 
 // named is where an argument stands that a contract speaks of: a key at its object.

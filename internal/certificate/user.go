@@ -290,9 +290,14 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 	if l.commands && !provenance.Orders(t.own, r.Start, r.End) || l.role == policy.SecretRole && !provenance.SecretAt(t.own, r.Start, r.End, l.words()) {
 		return false
 	}
-	ordered := ordering(l.words())
-	small := l.enum || provenance.SmallSpace(l.typ(), l.value) || ordered && provenance.Equal(provenance.Integer, l.value, l.value)
-	return !small && !hash && !given || t.called(r.Start, hash, l.words()) && (!small || !ordered || provenance.NumberEnds(t.own, r.Start))
+	if len(l.aim.Places) > 0 && !l.aim.Meets(t.own, r.Start) {
+		return false
+	}
+	small, ordered := l.enum || provenance.SmallSpace(l.typ(), l.value), ordering(l.words())
+	if ordered && (small || provenance.Equal(provenance.Integer, l.value, l.value)) {
+		return provenance.NumberEnds(t.own, r.Start) && t.called(r.Start, hash, l.words())
+	}
+	return !small && !hash && !given || t.called(r.Start, hash, l.words())
 }
 
 // tagged reports whether a text that is for nobody in particular is the quoted word behind a
@@ -625,7 +630,7 @@ func (s *Session) lists(c *call, l *leaf, of func(policy.Source) bool) bool {
 // ordersSource reports whether the user chose what a source gives: he orders it by one of its
 // phrases, where it has such.
 func (s *Session) ordersSource(c *call, src policy.Source) bool {
-	return len(src.Phrases) == 0 || !c.strict && slices.ContainsFunc(src.Phrases, func(p string) bool { return s.means(p, provenance.Wholly) })
+	return len(src.Phrases) == 0 || !c.strict && slices.ContainsFunc(src.Phrases, func(p string) bool { return s.means(p, c.aim().Wholly) })
 }
 
 // means reports whether the user's latest turn, or one behind it that only agrees, says a

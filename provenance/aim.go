@@ -1,0 +1,46 @@
+package provenance
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/writ-project/writ/internal/text"
+)
+
+// Aim is what a call does something to, where that has a number, and the words in which the user
+// may write where it is, "acme/parser". Who says "close #42 of acme/parser" has ordered nothing of 43
+// there, nor of 42 elsewhere; who says no number and no place leaves them open.
+type Aim struct{ Numbers, Places []string }
+
+// Wholly is the function Wholly of a phrase behind which stand no other number and no other place.
+func (a Aim) Wholly(text string, start, end int) bool {
+	return Wholly(text, start, end) && (len(a.Numbers) == 0 || a.Meets(text, end))
+}
+
+// Meets reports whether what a text goes on with from a place on, numbers and where these are, is
+// what the call is done to.
+func (a Aim) Meets(text string, from int) bool {
+	m := aimed().FindStringSubmatch(text[from:])
+	if numbers := runOfDigits().FindAllString(m[1], -1); len(numbers) > 0 && !slices.ContainsFunc(numbers, func(n string) bool { return slices.Contains(a.Numbers, n) }) {
+		return false
+	}
+	place := m[2]
+	if place == "" {
+		if before := frontedIn().FindStringSubmatch(text[sentenceOf(text[:from]):from]); before != nil {
+			place = before[1]
+		}
+	}
+	return len(a.Places) == 0 || !strings.Contains(place, "/") || !isWhere(place) || slices.ContainsFunc(a.Places, func(p string) bool {
+		return len(place) >= len(p) && strings.EqualFold(place[:len(p)], p) && (len(place) == len(p) || place[len(p)] == '/')
+	})
+}
+
+var (
+	aimed = text.Pattern(`(?i)^[ \t]*(#?[0-9]+(?:(?:,[ \t]*(?:(?:and|und|y|et|e)[ \t]+)?|[ \t]+(?:and|und|y|et|e|&|\+)[ \t]+)#?[0-9]+)*)?` +
+		`(?:[ \t]+` + insideOf + `(` + placeForm + `))?`)
+	frontedIn   = text.Pattern(`(?i)^[ \t\n]*` + insideOf + `(` + placeForm + `)`)
+	runOfDigits = text.Pattern(`[0-9]+`)
+)
+
+// insideOf is what leads to the place where such things are.
+const insideOf = `(?:of|in|on|for|at|from|under|von|aus|auf|im|de|en|dans|di|da|do|van|op)[ \t]+(?:(?:the|my|our|repo|repository|project|der|dem)[ \t]+){0,2}`
