@@ -630,11 +630,16 @@ func (l *Ledger) Ordered(at Quote, orders, nouns []string) bool {
 	return i >= 0 && l.ordersStand(i, orders) && l.orderedAt(i, span{at.Start, at.End}, &Query{Orders: orders, Words: nouns})
 }
 
-// ordersStand reports whether no act and no other such order came behind a turn.
+// ordersStand reports whether no act and no other such order came behind a turn, and nothing that
+// takes it back.
 func (l *Ledger) ordersStand(i int, orders []string) bool {
 	return l.turns[i].acts == l.turns[len(l.turns)-1].acts &&
-		!slices.ContainsFunc(l.turns[i+1:], func(later turn) bool { return Ordering(later.own.text, orders) })
+		!slices.ContainsFunc(l.turns[i+1:], func(later turn) bool { return Unsays(later.own.text, orders) })
 }
+
+// Unsays reports whether a turn leaves no order of some kind standing that was given before it: it says
+// one itself, meant or not, or begins with a denial.
+func Unsays(turn string, orders []string) bool { return Ordering(turn, orders) || retracts(turn) }
 
 func (l *Ledger) orderedAt(i int, at span, q *Query) bool {
 	t := &l.turns[i]

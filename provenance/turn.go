@@ -306,11 +306,16 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 		return Quote{}, writ.ProvenanceUnseen
 	}
 	words := q.words()
-	isSmall := q.Enum || SmallSpace(q.Type, q.Value) || SayOrders(words) && isInteger(q.Value)
+	ordered := SayOrders(q.Words) && isInteger(q.Value)
+	isSmall := q.Enum || SmallSpace(q.Type, q.Value) || ordered
 	named := q.Named && v != "" && anyWord(q.Type, v)
 	reason := writ.ProvenanceUnseen
 	for i := range l.holdingTurns(v, typed) {
 		t := &l.turns[i]
+		if ordered && !l.ordersStand(i, q.Words) {
+			reason = writ.ProvenanceSmall
+			continue
+		}
 		q.isOrdered = q.runs(&t.own)
 		if runs := q.isOrdered; len(q.Orders) > 0 {
 			stand := sync.OnceValue(func() bool { return l.ordersStand(i, q.Orders) })

@@ -166,7 +166,7 @@ var (
 		"tell Anna", "tell Anna", "tell Bob and Anna that", "ask Boris", "Boris Anna", "the Anna", "'anna' and Bob", "row Boris", "row anna.", "row boris anna", "the anna row", "in Anna row", "the Boris Anna row, R-21", "not the Boris row", "R-22", "the row R-22.", "@bobby", "ask '@bobby'", "a@bobby"}
 	// worldLandings order by numbers, count with them, or say where.
 	worldLandings = []string{"land 13 in octo/hello", "land pr 13 of acme/hello, octo/hello", "land 13 prs of octo/hello", "octo/hello pr 130123", "land 130123 octo/hello", "land 130123 in octo/hello", "shut #13 in octo/hello", "shut issue 13 and 50 of octo/hello",
-		"shut #50. issue 13 octo/hello", "in acme/hello shut #13, octo/hello", "in octo/hello land 13 and shut #50", "shut it, issue 13 in acme/hello octo/hello", "shut #13 in the octo/hello repo"}
+		"shut #50. issue 13 octo/hello", "in acme/hello shut #13, octo/hello", "in octo/hello land 13 and shut #50", "shut it, issue 13 in acme/hello octo/hello", "shut #13 in the octo/hello repo", "no, leave it", "don't land 13"}
 	worldDays    = []string{"on 2027-01-15", "on 2027-01-15", "tomorrow", "at 19:00", "at 19:00", "from 19:00", "for two hours", "at 7 pm or 8 pm", "> at 19:00", "in two hours", "for 30 minutes"}
 	worldSums    = []string{`1`, `25`, `25`, `100`, `100`, `7`, `-7`}
 	worldTimes   = []string{`"2027-01-15"`, `"2027-01-15T19:00:00"`, `"2027-01-15T21:00:00"`, `"19:00"`, `"21:00"`, `"2027-01-15T20:00:00"`, `"2027-01-15T10:00:00"`, `"2027-01-15T10:30:00"`}
@@ -483,11 +483,14 @@ func (w *world) step(rules map[string]int, first bool) {
 	}
 	var args []string
 	for _, a := range worldArguments[tool] {
-		if w.IntN(5) < 2 || name == "pair" || name == "append" || name == "jot" || name == "enrol" && a == "user" || a == "called" || len(worldArguments[tool]) == 1 && tool != "a/list" {
+		if w.IntN(5) < 2 || name == "land" && (a == "owner" || a == "repo") || name == "pair" || name == "append" || name == "jot" || name == "enrol" && a == "user" || a == "called" || len(worldArguments[tool]) == 1 && tool != "a/list" {
 			v := w.value(a)
 			if name == "enrol" && a == "user" && w.IntN(3) > 0 {
 				v = w.pick(worldNew)
 				w.shown["user"] = append(w.shown["user"], v)
+			}
+			if name == "land" && w.IntN(3) > 0 && (a == "owner" || a == "repo") {
+				v = map[string]string{"owner": `"octo"`, "repo": `"hello"`}[a]
 			}
 			args = append(args, fmt.Sprintf("%q:%s", a, v))
 		}

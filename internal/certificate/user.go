@@ -295,7 +295,8 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 	}
 	small, ordered := l.enum || provenance.SmallSpace(l.typ(), l.value), ordering(l.words())
 	if ordered && (small || provenance.Equal(provenance.Integer, l.value, l.value)) {
-		return provenance.NumberEnds(t.own, r.Start) && t.called(r.Start, hash, l.words())
+		i := slices.IndexFunc(s.turns, func(o turn) bool { return o.evidence == r.Evidence })
+		return provenance.NumberEnds(t.own, r.Start) && t.called(r.Start, hash, l.words()) && (i < 0 || s.stands(i, l.rule.Words))
 	}
 	return !small && !hash && !given || t.called(r.Start, hash, l.words())
 }
@@ -435,10 +436,8 @@ func (s *Session) ordered(l *leaf, e gate.Ref) bool {
 	if _, _, ok := s.quote(e); !ok || i < 0 {
 		return false
 	}
-	for _, later := range s.turns[i+1:] {
-		if provenance.Ordering(later.own, l.rule.Orders) || later.acts != s.turns[i].acts {
-			return false
-		}
+	if !s.stands(i, l.rule.Orders) {
+		return false
 	}
 	if provenance.OrderOf(s.turns[i].own, l.rule.Orders, l.words(), e.Start, e.End) {
 		return true
@@ -447,6 +446,14 @@ func (s *Session) ordered(l *leaf, e gate.Ref) bool {
 		return false
 	}
 	return provenance.OrderOfNone(s.turns[i-1].own, l.rule.Orders, l.words())
+}
+
+// stands reports whether what a turn orders was neither done, ordered otherwise nor taken back before the
+// latest one.
+func (s *Session) stands(at int, orders []string) bool {
+	return !slices.ContainsFunc(s.turns[at+1:], func(later turn) bool {
+		return later.acts != s.turns[at].acts || provenance.Unsays(later.own, orders)
+	})
 }
 
 // words are those that say of a small value what it is.
