@@ -36,7 +36,7 @@ func (a Aim) Meets(text string, from int) bool {
 }
 
 var (
-	aimed = text.Pattern(`(?i)^[ \t]*(#?[0-9]+(?:(?:,[ \t]*(?:(?:and|und|y|et|e)[ \t]+)?|[ \t]+(?:and|und|y|et|e|&|\+)[ \t]+)#?[0-9]+)*)?` +
+	aimed = text.Pattern(`(?i)^(?:[ \t]+(?:on|of|for|in)(?:[ \t]+(?:the|pr|mr|pull|merge|request|issue|ticket|number))*)?[ \t]*(#?[0-9]+(?:(?:,[ \t]*(?:(?:and|und|y|et|e)[ \t]+)?|[ \t]+(?:and|und|y|et|e|&|\+)[ \t]+)#?[0-9]+)*)?` +
 		`(?:[ \t]+` + insideOf + `(` + placeForm + `))?`)
 	frontedIn   = text.Pattern(`(?i)^[ \t\n]*` + insideOf + `(` + placeForm + `)`)
 	runOfDigits = text.Pattern(`[0-9]+`)
