@@ -95,7 +95,7 @@ func (j *judge) fromUser(l *leaf) writ.Reason {
 		}
 		return cmp.Or(r, writ.ProvenanceSmall)
 	}
-	if r == writ.ProvenanceSmall {
+	if r == writ.ProvenanceSmall && !l.byOrder() {
 		q, r = j.typedBeside(l)
 	}
 	rule := "user"

@@ -271,14 +271,22 @@ func SayOrders(words []string) bool {
 // aims reports whether a stretch, where it is a number, is all that an order of such words is of, and
 // is where the call is done.
 func (r *reading) aims(q *Query, at span, words []string, small bool) bool {
-	return (!small || !SayOrders(words) || NumberEnds(r.text, at.start)) && (len(q.Aim.Places) == 0 || q.Aim.Meets(r.text, at.start))
+	return (!small || !SayOrders(words) || NumberEnds(r.text, at.start, words)) && (len(q.Aim.Places) == 0 || q.Aim.Meets(r.text, at.start))
 }
 
 // NumberEnds reports whether what begins at a place of a text is no number, or one that is all that
-// an order before it is of: "50" in "approve 50 in acme/parser", not in "approve 50 dollars".
-func NumberEnds(text string, start int) bool {
-	return !startsDigit(text[start:]) || endsOrder(text[start:], false)
+// an order before it is of: "50" in "approve 50 in acme/parser", not in "approve 50 dollars". Of a
+// thing is one with what it is before it, "PR 50 of parser"; "50 of the PRs" are some.
+func NumberEnds(text string, start int, words []string) bool {
+	if !startsDigit(text[start:]) || endsOrder(text[start:], false) {
+		return true
+	}
+	before := strings.Fields(text[:start])
+	verb := len(before) > 0 && slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, before[len(before)-1]) })
+	return !verb && numberOf().MatchString(text[start:])
 }
+
+var numberOf = text.Pattern(`(?i)^[0-9]+[ \t]+(?:of|von|aus|de|di)[ \t]`)
 
 // isInteger reports whether a value is an integer, or its digits.
 func isInteger(v strictjson.Value) bool {

@@ -19,7 +19,7 @@ import (
 // no other part of it (R15): where another part is the same word, it stands there twice.
 func (s *Session) beside(c *call, l *leaf, r gate.Ref) bool {
 	t, words, ok := s.quote(r)
-	if !ok || !(l.enum || provenance.SmallSpace(l.typ(), l.value)) || !t.spells(l, words) || !t.piece(l, r.Start, r.End) || l.key || l.answer {
+	if !ok || ordering(l.words()) || !(l.enum || provenance.SmallSpace(l.typ(), l.value)) || !t.spells(l, words) || !t.piece(l, r.Start, r.End) || l.key || l.answer {
 		return false
 	}
 	for _, b := range c.bindings() {

@@ -296,7 +296,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 	small, ordered := l.enum || provenance.SmallSpace(l.typ(), l.value), ordering(l.words())
 	if ordered && (small || provenance.Equal(provenance.Integer, l.value, l.value)) {
 		i := slices.IndexFunc(s.turns, func(o turn) bool { return o.evidence == r.Evidence })
-		return provenance.NumberEnds(t.own, r.Start) && t.called(r.Start, hash, l.words()) && (i < 0 || s.stands(i, l.rule.Words))
+		return provenance.NumberEnds(t.own, r.Start, l.words()) && t.called(r.Start, hash, l.words()) && (i < 0 || s.stands(i, l.rule.Words))
 	}
 	return !small && !hash && !given || t.called(r.Start, hash, l.words())
 }
