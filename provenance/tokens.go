@@ -157,12 +157,8 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) || slices.ContainsFunc(q.longer, func(name string) bool { return r.within(at, name) }) {
 			return false
 		}
-		if (r.hash[at.start] || small || !wordAt(r.text, at.start)) && !r.called(at.start, words) {
+		if (r.hash[at.start] || small || !wordAt(r.text, at.start)) && !r.called(at.start, words) || !r.aims(q, at, words, small) {
 			bare = bare || small && !r.hash[at.start]
-			return false
-		}
-		if !r.aims(q, at, words, small) {
-			bare = bare || small
 			return false
 		}
 		return !named || r.apart(at, words) || q.Proper && r.properName(at)

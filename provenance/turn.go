@@ -316,11 +316,7 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 			reason = writ.ProvenanceSmall
 			continue
 		}
-		q.isOrdered = q.runs(&t.own)
-		if runs := q.isOrdered; len(q.Orders) > 0 {
-			stand := sync.OnceValue(func() bool { return l.ordersStand(i, q.Orders) })
-			q.isOrdered = func(at span) bool { return (runs == nil || runs(at)) && stand() && l.orderedAt(i, at, &q) }
-		}
+		q.isOrdered = l.orderedIn(i, &q)
 		s, found, bare := t.own.find(&q, v, typed, words, named, isSmall)
 		switch {
 		case found:
@@ -344,6 +340,16 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 		}
 	}
 	return Quote{}, reason
+}
+
+// orderedIn says of a stretch of a turn whether it is what is ordered there, nil where that is not asked.
+func (l *Ledger) orderedIn(i int, q *Query) func(span) bool {
+	runs := q.runs(&l.turns[i].own)
+	if len(q.Orders) == 0 {
+		return runs
+	}
+	stand := sync.OnceValue(func() bool { return l.ordersStand(i, q.Orders) })
+	return func(at span) bool { return (runs == nil || runs(at)) && stand() && l.orderedAt(i, at, q) }
 }
 
 // runs says of a stretch of a turn whether it is to be run, or said to be a secret, nil where that
