@@ -160,7 +160,7 @@ func TestTurnBounds(t *testing.T) {
 const (
 	plainMark = "[\"'`´“”„‟‘’‚‛«»‹›()\\[\\]{}<>]"
 	plainLeft = `(?:^|\s|(?:^|[\s.,;:!?]|` + plainMark + `)` + plainMark + `)`
-	plainEnd  = `(?:$|\s|[.,;:!?](?:$|\s)|` + plainMark + `(?:$|[\s.,;:!?]|` + plainMark + `))`
+	plainEnd  = `(?:$|\s|(?:[.,;:]|[!?]+)(?:$|\s)|` + plainMark + `(?:$|[\s.,;:!?]|` + plainMark + `))`
 )
 
 // plainTag finds what may be a mark that a line drew by chance.
