@@ -61,11 +61,11 @@ func write(dir, of, version, env string, command []string) error {
 		n, _ := strictjson.Text(strictjson.Get(raw, "name"))
 		return n
 	}
-	slices.SortFunc(listing.Items, func(a, b []byte) int { return strings.Compare(name(a), name(b)) })
+	slices.SortFunc(listing, func(a, b []byte) int { return strings.Compare(name(a), name(b)) })
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "{\"of\":%s,\"version\":%s,\"tools\":[\n", strictjson.Quote(of), strictjson.Quote(version))
 	pins := map[string]string{}
-	for i, raw := range listing.Items {
+	for i, raw := range listing {
 		pin := gate.PinOf(contracts.Self, raw)
 		pins[contracts.Self+"/"+name(raw)] = pin
 		if i > 0 {

@@ -35,7 +35,7 @@ func (ss *sessions) alter(s *session, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
-	if _, err := lastRecord(ctx, ss.store, s.id, audit.KindClose, ss.now(), data); err != nil {
+	if err := lastRecord(ctx, ss.store, s.id, ss.now(), data); err != nil {
 		ss.events.log.Error("the end of a session was not written", "session", s.id, "error", err)
 	}
 }
@@ -48,22 +48,22 @@ type closeData struct {
 
 const closedAltered = "altered"
 
-// lastRecord puts a session's last record, KindClose or KindRedact, behind whatever is
-// there, unless there is one, and returns its number. Behind the first there can be the
-// second, behind that nothing.
-func lastRecord(ctx context.Context, st audit.Store, id string, kind audit.Kind, at time.Time, data any) (n uint64, err error) {
+// lastRecord puts a session's KindClose behind whatever is there, unless it is closed.
+func lastRecord(ctx context.Context, st audit.Store, id string, at time.Time, data closeData) error {
 	for {
-		if n, err = st.Head(ctx, id); err != nil {
-			return 0, err
+		n, err := st.Head(ctx, id)
+		if err != nil {
+			return err
 		}
-		if n, err = lastBehind(ctx, st, id, n, kind, at, data); !errors.Is(err, audit.ErrConflict) {
-			return n, err
+		if _, err = lastBehind(ctx, st, id, n, audit.KindClose, at, data); !errors.Is(err, audit.ErrConflict) {
+			return err
 		}
 	}
 }
 
-// lastBehind is lastRecord of a session that has these n records and no more, else the error
-// is audit.ErrConflict.
+// lastBehind puts a session's last record, KindClose or KindRedact, behind its n records,
+// unless it is there, and returns its number: behind the first there can be the second, behind
+// that nothing. Where there are more records, the error is audit.ErrConflict.
 func lastBehind(ctx context.Context, st audit.Store, id string, n uint64, kind audit.Kind, at time.Time, data any) (last uint64, err error) {
 	done := false
 	if kind == audit.KindRedact {
@@ -105,8 +105,7 @@ func EndSession(ctx context.Context, st Store, id string, at time.Time) error {
 	if err := st.CloseSession(ctx, id, at); err != nil {
 		return err
 	}
-	_, err := lastRecord(ctx, st, id, audit.KindClose, at.UTC().Truncate(time.Microsecond), closeData{})
-	return err
+	return lastRecord(ctx, st, id, at.UTC().Truncate(time.Microsecond), closeData{})
 }
 
 // Altered reports that a session was closed because its records or values are

@@ -161,7 +161,7 @@ func (s *server) fetchLists(ctx context.Context) (listed map[string][][]byte, in
 		}
 		got, err := s.conn.List(ctx, l.method, l.key)
 		if err == nil {
-			listed[l.method] = got.Items
+			listed[l.method] = got
 		} else if l.method == "tools/list" {
 			return nil, info, at, err
 		} // else an optional list the server does not have after all
@@ -174,11 +174,11 @@ func (s *server) fetchLists(ctx context.Context) (listed map[string][][]byte, in
 func (s *server) fetchList(ctx context.Context, of list) upstream.Response {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	l, err := s.conn.List(ctx, of.method, of.key)
+	items, err := s.conn.List(ctx, of.method, of.key)
 	if err != nil {
 		return upstream.Response{End: upstream.Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server's list cannot be had")}
 	}
-	return upstream.Response{End: upstream.Answered, Result: strictjson.Of(listResult(of.key, l.Items))}
+	return upstream.Response{End: upstream.Answered, Result: strictjson.Of(listResult(of.key, items))}
 }
 
 // listResult makes a list result of raw items, complete in one page.

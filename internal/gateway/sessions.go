@@ -251,16 +251,6 @@ func SessionID(ctx context.Context, st audit.Sessions, secret string) (string, e
 	return s.ID, err
 }
 
-// CreateSession registers a session for principal, for `writ session new`: it
-// writes what OpenSession writes and returns the secret and the public id.
-func (ss *sessions) CreateSession(ctx context.Context, principal string) (secret, id string, err error) {
-	secret, s, err := ss.OpenSession(ctx, principal, downstream.CarrierEndpoint)
-	if err != nil {
-		return "", "", err
-	}
-	return secret, s.PublicID(), nil
-}
-
 // keep holds a session in memory, and returns the one of its id that is held.
 func (ss *sessions) keep(s *session) *session {
 	ss.mu.Lock()

@@ -81,7 +81,6 @@ type Request struct {
 	Session Session
 
 	ClientCapabilities strictjson.Value // an object, the zero Value when not stated
-	ClientInfo         []byte           // raw object, nil when not stated; a claim, never a key
 	ProgressToken      []byte           // raw string or integer, nil when none
 	LogLevel           []byte           // raw string of the modern _meta logLevel, nil when none
 

@@ -371,8 +371,7 @@ func (x *exchange) legacyRequest(c *conn, m rpc.Message, mt meta) *Request {
 	return &Request{
 		Method: m.Method, Params: m.Params, ID: m.ID,
 		Era: Legacy, Version: c.hello.version, Principal: x.principal, Session: c.session,
-		ClientCapabilities: c.hello.capabilities, ClientInfo: c.hello.clientInfo,
-		ProgressToken: mt.token, HTTP: true, Peer: silent{},
+		ClientCapabilities: c.hello.capabilities, ProgressToken: mt.token, HTTP: true, Peer: silent{},
 	}
 }
 

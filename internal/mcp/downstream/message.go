@@ -123,7 +123,6 @@ func plainID(v strictjson.Value) bool {
 type hello struct {
 	version      string // negotiated
 	capabilities strictjson.Value
-	clientInfo   []byte
 }
 
 // maxHello bounds what one connection says of itself.
@@ -140,7 +139,7 @@ func readHello(params strictjson.Value) (hello, *refused) {
 		return h, noInitParams
 	}
 	// Kept for as long as the connection: not with the whole message (D03).
-	h.capabilities, h.clientInfo = strictjson.Of(bytes.Clone(can.Raw())), bytes.Clone(info.Raw())
+	h.capabilities = strictjson.Of(bytes.Clone(can.Raw()))
 	if isLegacy(asked) {
 		h.version = strings.Clone(asked)
 	}

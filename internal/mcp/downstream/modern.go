@@ -93,8 +93,7 @@ func (x *exchange) newRequest(m rpc.Message, mt meta) *Request {
 	return &Request{
 		Method: m.Method, Params: m.Params, ID: m.ID,
 		Era: Modern, Version: Version20260728, Principal: x.principal, Session: x.given,
-		ClientCapabilities: mt.capabilities, ClientInfo: mt.clientInfo.Raw(),
-		ProgressToken: mt.token, LogLevel: mt.logLevel,
+		ClientCapabilities: mt.capabilities, ProgressToken: mt.token, LogLevel: mt.logLevel,
 		HTTP: true, Peer: silent{},
 	}
 }

@@ -497,12 +497,11 @@ func (c *stdioConn) newRequest(m rpc.Message, mt meta) *Request {
 	r := &Request{
 		Method: m.Method, Params: m.Params, ID: m.ID,
 		Era: c.era, Version: Version20260728, Principal: c.o.Principal, Session: c.session,
-		ClientCapabilities: mt.capabilities, ClientInfo: mt.clientInfo.Raw(),
-		ProgressToken: mt.token, LogLevel: mt.logLevel,
+		ClientCapabilities: mt.capabilities, ProgressToken: mt.token, LogLevel: mt.logLevel,
 		Peer: silent{},
 	}
 	if c.era == Legacy {
-		r.Version, r.ClientCapabilities, r.ClientInfo, r.LogLevel = c.hello.version, c.hello.capabilities, c.hello.clientInfo, nil
+		r.Version, r.ClientCapabilities, r.LogLevel = c.hello.version, c.hello.capabilities, nil
 	}
 	return r
 }

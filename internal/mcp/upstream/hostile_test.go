@@ -242,10 +242,10 @@ func TestHostileLists(t *testing.T) {
 			switch {
 			case faulty == "" && err != nil:
 				t.Error(err)
-			case faulty != "" && (err == nil || !strings.Contains(err.Error(), faulty) || len(l.Items) > 0):
-				t.Errorf("%d items, %v", len(l.Items), err)
+			case faulty != "" && (err == nil || !strings.Contains(err.Error(), faulty) || len(l) > 0):
+				t.Errorf("%d items, %v", len(l), err)
 			}
-			for _, it := range l.Items {
+			for _, it := range l {
 				if !strings.Contains(hostile.ToolList(mode, ""), string(it)) && mode != "remoteref" {
 					t.Errorf("an item's bytes changed: %s", it)
 				}

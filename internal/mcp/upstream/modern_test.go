@@ -188,10 +188,10 @@ func TestInvalidHeaders(t *testing.T) {
 	r := newRecord()
 	s := start(t, upstream.Config{Name: "m", URL: url}, r, nil)
 	l, err := s.List(t.Context(), "tools/list", "tools")
-	if err != nil || len(l.Items) != len(good) {
-		t.Errorf("%d tools, %v", len(l.Items), err)
+	if err != nil || len(l) != len(good) {
+		t.Errorf("%d tools, %v", len(l), err)
 	}
-	for _, it := range l.Items {
+	for _, it := range l {
 		if n, _ := strictjson.Text(strictjson.Get(it, "name")); strings.HasPrefix(n, "bad_") {
 			t.Errorf("%s is listed", n)
 		}

@@ -141,58 +141,46 @@ func (s *Server) Do(ctx context.Context, r Request) Response {
 	}
 }
 
-// RootsChanged tells a legacy server that the client's roots changed.
-func (s *Server) RootsChanged(ctx context.Context) error {
-	c, _, err := s.await(ctx)
-	if err == nil && !c.modern.Load() {
-		c.link.tell(rpc.Notification("notifications/roots/list_changed", nil))
-	}
-	return err
-}
-
 const (
 	maxPages = 100
 	maxItems = 2000
 )
 
 // List follows a list method to its end and returns the members of the array
-// called key. A list of more than 100 pages or 2,000 items, with a repeated
+// called key, raw and in the server's order. A list of more than 100 pages or 2,000 items, with a repeated
 // cursor (attack T13), or with a name that stands twice (attack T04) is an
 // ErrFaulty.
-func (s *Server) List(ctx context.Context, method, key string) (Listing, error) {
-	var out Listing
+func (s *Server) List(ctx context.Context, method, key string) ([][]byte, error) {
+	var out [][]byte
 	cursors := map[string]bool{}
 	names := map[string]bool{}
 	var params strictjson.Value
 	for page := 1; ; page++ {
 		r := s.Do(ctx, Request{Method: method, Params: params})
 		if r.End != Answered {
-			return Listing{}, fmt.Errorf("%s: %s: %s", method, r.End, r.Err.Message)
+			return nil, fmt.Errorf("%s: %s: %s", method, r.End, r.Err.Message)
 		}
 		if r.Err != nil {
-			return Listing{}, r.Err
+			return nil, r.Err
 		}
 		items := r.Result.Get(key)
 		if items.Kind() != strictjson.Array {
-			return Listing{}, fmt.Errorf("%w: the result has no array of %s", ErrFaulty, key)
-		}
-		if out.First == nil {
-			out.First = r.Result.Raw()
+			return nil, fmt.Errorf("%w: the result has no array of %s", ErrFaulty, key)
 		}
 		for _, it := range items.Elements() {
-			out.Items = append(out.Items, it.Raw())
+			out = append(out, it.Raw())
 		}
-		if len(out.Items) > maxItems {
-			return Listing{}, fmt.Errorf("%w: more than %d items", ErrFaulty, maxItems)
+		if len(out) > maxItems {
+			return nil, fmt.Errorf("%w: more than %d items", ErrFaulty, maxItems)
 		}
 		if key == "tools" || key == "prompts" {
 			for _, it := range items.Elements() {
 				name, ok := it.Get("name").Text()
 				if !ok || name == "" {
-					return Listing{}, fmt.Errorf("%w: one of its %s has no name", ErrFaulty, key)
+					return nil, fmt.Errorf("%w: one of its %s has no name", ErrFaulty, key)
 				}
 				if names[name] {
-					return Listing{}, fmt.Errorf("%w: two of its %s have one name", ErrFaulty, key)
+					return nil, fmt.Errorf("%w: two of its %s have one name", ErrFaulty, key)
 				}
 				names[name] = true
 			}
@@ -204,13 +192,13 @@ func (s *Server) List(ctx context.Context, method, key string) (Listing, error) 
 		cursor, ok := next.Text()
 		switch {
 		case !ok:
-			return Listing{}, fmt.Errorf("%w: nextCursor is not a string", ErrFaulty)
+			return nil, fmt.Errorf("%w: nextCursor is not a string", ErrFaulty)
 		case cursor == "":
 			// some servers end their list so
 		case cursors[cursor]:
-			return Listing{}, fmt.Errorf("%w: a cursor came back", ErrFaulty)
+			return nil, fmt.Errorf("%w: a cursor came back", ErrFaulty)
 		case page == maxPages:
-			return Listing{}, fmt.Errorf("%w: more than %d pages", ErrFaulty, maxPages)
+			return nil, fmt.Errorf("%w: more than %d pages", ErrFaulty, maxPages)
 		}
 		if cursor == "" {
 			break
@@ -219,7 +207,7 @@ func (s *Server) List(ctx context.Context, method, key string) (Listing, error) 
 		params = strictjson.Make(strictjson.Member{Name: "cursor", Value: next.Raw()})
 	}
 	if key == "tools" {
-		out.Items = s.withoutBadHeaders(out.Items)
+		out = s.withoutBadHeaders(out)
 	}
 	return out, nil
 }

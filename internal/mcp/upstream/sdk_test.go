@@ -133,11 +133,11 @@ func TestRealServers(t *testing.T) {
 				t.Errorf("info %+v", info)
 			}
 			list, err := s.List(ctx, "tools/list", "tools")
-			if err != nil || len(list.Items) != 6 {
-				t.Fatalf("%d tools, %v", len(list.Items), err)
+			if err != nil || len(list) != 6 {
+				t.Fatalf("%d tools, %v", len(list), err)
 			}
 			schema := map[string][]byte{}
-			for _, it := range list.Items {
+			for _, it := range list {
 				n, _ := strictjson.Text(strictjson.Get(it, "name"))
 				schema[n] = strictjson.Get(it, "inputSchema")
 			}
@@ -154,8 +154,8 @@ func TestRealServers(t *testing.T) {
 			want("region", call(ctx, s, region), `n`)
 
 			res, err := s.List(ctx, "resources/list", "resources")
-			if err != nil || len(res.Items) != 2 {
-				t.Errorf("resources %d %v", len(res.Items), err)
+			if err != nil || len(res) != 2 {
+				t.Errorf("resources %d %v", len(res), err)
 			}
 			want("resources/read", call(ctx, s, judged(policy.ReadResource, `{"uri":"mem://p"}`)), "plain")
 			prompt := judged(policy.GetPrompt, `{"name":"p"}`)

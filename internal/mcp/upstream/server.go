@@ -65,9 +65,6 @@ func New(cfg Config, cb Callbacks, clock Clock) *Server {
 	return s
 }
 
-// Name returns the configured name.
-func (s *Server) Name() string { return s.cfg.Name }
-
 // Start begins to connect and returns at once. The server lives until Close or
 // until ctx ends. The error reports a configuration that cannot work.
 func (s *Server) Start(ctx context.Context) error {

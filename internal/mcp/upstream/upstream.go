@@ -224,12 +224,6 @@ type Response struct {
 	Changed bool
 }
 
-// Listing is a complete list.
-type Listing struct {
-	Items [][]byte // raw, in the server's order
-	First []byte   // the raw result of the first page (ttlMs and others)
-}
-
 // ErrFaulty marks an error of a server that breaks the bounds of a list
 // (attacks T04, T13). Its list must not be used.
 var ErrFaulty = errors.New("the server's list is faulty")
