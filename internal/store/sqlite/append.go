@@ -159,6 +159,19 @@ func (s *Store) locked(sure bool, f func() error) error {
 	return f()
 }
 
+// lockedAtEnd runs f as locked does, sure and once all that the journal holds is known.
+func (s *Store) lockedAtEnd(ctx context.Context, f func() error) error {
+	return s.locked(true, func() error {
+		s.mu.Lock()
+		err := s.catchUp(ctx, true)
+		s.mu.Unlock()
+		if err != nil {
+			return s.fails("read the journal", err, false)
+		}
+		return f()
+	})
+}
+
 // inPlace ends all writing where the file has not the journal's name any more: what is written to it is
 // lost, and its lock keeps nobody away.
 func (s *Store) inPlace() error {
@@ -303,15 +316,11 @@ func (s *Store) signNow(ctx context.Context) error {
 	if err := s.sign(&f.mark); err != nil { // while others write
 		return err
 	}
-	return s.locked(true, func() error {
+	return s.lockedAtEnd(ctx, func() error {
 		s.mu.Lock()
-		err := s.catchUp(ctx, true)
 		m, due := s.unsigned()
 		at, ahead := s.journal.position, s.journal.ahead
 		s.mu.Unlock()
-		if err != nil {
-			return s.fails("read the journal", err, false)
-		}
 		if !due || at.end == 0 {
 			return nil
 		}

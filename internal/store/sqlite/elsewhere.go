@@ -262,13 +262,7 @@ func (s *Store) tellOpened(ctx context.Context) error {
 	if s.place == nil {
 		return nil
 	}
-	return s.locked(true, func() error {
-		s.mu.Lock()
-		err := s.catchUp(ctx, true)
-		s.mu.Unlock()
-		if err != nil {
-			return s.fails("read the journal", err, false)
-		}
+	return s.lockedAtEnd(ctx, func() error {
 		s.tellFolded(ctx)
 		return nil
 	})

@@ -52,13 +52,7 @@ func (s *Store) foldAll(ctx context.Context, e ending) error {
 	if err := s.move(ctx, ending{}, false); err != nil {
 		return err
 	}
-	return s.locked(true, func() error {
-		s.mu.Lock()
-		err := s.catchUp(ctx, true)
-		s.mu.Unlock()
-		if err != nil {
-			return s.fails("read the journal", err, false)
-		}
+	return s.lockedAtEnd(ctx, func() error {
 		if err := s.move(ctx, e, true); err != nil {
 			return err
 		}

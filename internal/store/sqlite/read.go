@@ -157,19 +157,9 @@ func joined(leaves iter.Seq2[audit.Item, error], values iter.Seq2[valueOf, error
 // Read implements audit.Store.
 func (s *Store) Read(ctx context.Context, session string, from uint64) iter.Seq2[audit.Item, error] {
 	from = max(from, 1)
-	return func(yield func(audit.Item, error) bool) {
-		v, head, err := s.at(ctx, session)
-		if err != nil {
-			yield(audit.Item{}, err)
-			return
-		}
-		defer v.tx.Rollback()
-		for it, err := range v.proven(ctx, s.records(ctx, v.tx, v.tail, session, from, math.MaxInt64), ofSession(session, from, head.N)) {
-			if !yield(it, err) {
-				return
-			}
-		}
-	}
+	return s.provenOf(ctx, session, true, func(v *view, head audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error) {
+		return s.records(ctx, v.tx, v.tail, session, from, math.MaxInt64), ofSession(session, from, head.N)
+	})
 }
 
 var leavesOnly = "SELECT idx, session, n, " + boundedLeaf + " FROM leaves "
@@ -178,7 +168,7 @@ var leavesOnly = "SELECT idx, session, n, " + boundedLeaf + " FROM leaves "
 // them and without their values: from an index on, or with a negative one so many of the
 // newest.
 func (s *Store) Log(ctx context.Context, from int64) iter.Seq2[audit.Item, error] {
-	return s.leaves(ctx, "", func(v *view, _ audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error) {
+	return s.provenOf(ctx, "", false, func(v *view, _ audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error) {
 		if from < 0 {
 			from = max(0, v.tree.Size()+from)
 		}
@@ -197,14 +187,14 @@ func (s *Store) Log(ctx context.Context, from int64) iter.Seq2[audit.Item, error
 
 // Records is Read from the first, without the values.
 func (s *Store) Records(ctx context.Context, session string) iter.Seq2[audit.Item, error] {
-	return s.leaves(ctx, session, func(v *view, head audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error) {
+	return s.provenOf(ctx, session, false, func(v *view, head audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error) {
 		return both(rows(ctx, s, v.tx, leaf(false), leavesOnly+"WHERE session = ? ORDER BY n", session),
 			v.tail.items(func(it *audit.Item) bool { return it.Session == session }), false), ofSession(session, 1, head.N)
 	})
 }
 
-// leaves yields records of one moment, proven and without values.
-func (s *Store) leaves(ctx context.Context, session string, of func(*view, audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error)) iter.Seq2[audit.Item, error] {
+// provenOf yields records of one moment, proven, with their values or without.
+func (s *Store) provenOf(ctx context.Context, session string, values bool, of func(*view, audit.Head) (iter.Seq2[audit.Item, error], func(*audit.Item) error)) iter.Seq2[audit.Item, error] {
 	return func(yield func(audit.Item, error) bool) {
 		v, head, err := s.at(ctx, session)
 		if err != nil {
@@ -214,7 +204,9 @@ func (s *Store) leaves(ctx context.Context, session string, of func(*view, audit
 		defer v.tx.Rollback()
 		src, due := of(v, head)
 		for it, err := range v.proven(ctx, src, due) {
-			it.Values = nil
+			if !values {
+				it.Values = nil
+			}
 			if !yield(it, err) {
 				return
 			}
