@@ -1,6 +1,7 @@
 package downstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -55,32 +56,20 @@ type Options struct {
 }
 
 func (o *Options) fill() {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	num := func(n *int, v int) {
-		if *n == 0 {
-			*n = v
-		}
-	}
 	if len(o.Hosts) == 0 {
 		o.Hosts = []string{"localhost", "127.0.0.1", "[::1]"}
 	}
 	if o.Principal == nil {
 		o.Principal = func(*http.Request) (string, bool) { return Loopback, true }
 	}
-	if o.Limits == (strictjson.Limits{}) {
-		o.Limits = strictjson.Request
-	}
-	num(&o.MaxOpen, 256)
-	num(&o.MaxStreams, 128)
-	num(&o.MaxConns, 1000)
-	num(&o.MaxBodies, 64)
-	def(&o.KeepAlive, 25*time.Second)
-	def(&o.Patience, 10*time.Minute)
-	def(&o.Resume, 5*time.Minute)
+	o.Limits = cmp.Or(o.Limits, strictjson.Request)
+	o.MaxOpen = cmp.Or(o.MaxOpen, 256)
+	o.MaxStreams = cmp.Or(o.MaxStreams, 128)
+	o.MaxConns = cmp.Or(o.MaxConns, 1000)
+	o.MaxBodies = cmp.Or(o.MaxBodies, 64)
+	o.KeepAlive = cmp.Or(o.KeepAlive, 25*time.Second)
+	o.Patience = cmp.Or(o.Patience, 10*time.Minute)
+	o.Resume = cmp.Or(o.Resume, 5*time.Minute)
 }
 
 // HTTP is the Streamable HTTP side, for both wires: MCP at /mcp, and at

@@ -322,7 +322,10 @@ func (x *exchange) legacy(body []byte) *refused {
 		return no
 	}
 	if !m.IsRequest() {
-		return x.oneWay(c, m)
+		if no := x.heard(c, m); no != nil {
+			return no
+		}
+		return x.accepted()
 	}
 	who := holderOf(x.principal, c.session)
 	if no := x.h.enter(x.h.requests, who, 1); no != nil {
@@ -349,8 +352,8 @@ func (x *exchange) legacyRun(c *conn, s *stream, who holder, n int, work func(co
 	}
 }
 
-// oneWay handles a notification or a response.
-func (x *exchange) oneWay(c *conn, m rpc.Message) *refused {
+// heard handles a notification or a response.
+func (x *exchange) heard(c *conn, m rpc.Message) *refused {
 	switch {
 	case m.IsResponse():
 		if !c.table.answer(m) {
@@ -364,7 +367,7 @@ func (x *exchange) oneWay(c *conn, m rpc.Message) *refused {
 	default:
 		x.h.router.Notified(x.r.Context(), x.legacyRequest(c, m, meta{}))
 	}
-	return x.accepted()
+	return nil
 }
 
 func (x *exchange) legacyRequest(c *conn, m rpc.Message, mt meta) *Request {
@@ -500,16 +503,8 @@ func (x *exchange) batch(text []byte) *refused {
 					continue
 				}
 			}
-		case !m.IsResponse() && !isNote(m.Method):
-			no = noNoteKnown
-		case m.IsResponse():
-			if !c.table.answer(m) {
-				x.report(noQuestion)
-			}
-		case m.Method == noteCancelled:
-			c.table.cancel(m.Params)
-		case m.Method != noteInitialized:
-			x.h.router.Notified(x.r.Context(), x.legacyRequest(c, m, meta{}))
+		default:
+			no = x.heard(c, m)
 		}
 		if no == nil {
 			done(i)(nil)

@@ -2,6 +2,7 @@ package downstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -37,25 +38,15 @@ type StdioOptions struct {
 }
 
 func (o *StdioOptions) fill() {
-	if o.Principal == "" {
-		o.Principal = "local"
-	}
-	if o.MaxLine == 0 {
-		o.MaxLine = 16 << 20
-	}
+	o.Principal = cmp.Or(o.Principal, "local")
+	o.MaxLine = cmp.Or(o.MaxLine, 16<<20)
 	if o.Limits == (strictjson.Limits{}) {
 		o.Limits = strictjson.Request
 		o.Limits.Bytes = o.MaxLine
 	}
-	if o.MaxOpen == 0 {
-		o.MaxOpen = 256
-	}
-	if o.Grace == 0 {
-		o.Grace = 5 * time.Second
-	}
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Minute
-	}
+	o.MaxOpen = cmp.Or(o.MaxOpen, 256)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
+	o.Patience = cmp.Or(o.Patience, 10*time.Minute)
 }
 
 // notesWaiting bounds the notifications that wait for a slow client.
