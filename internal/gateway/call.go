@@ -325,10 +325,7 @@ func (c *judgedCall) notRecorded(err error) downstream.Reply {
 	if errors.As(err, &altered) {
 		need = "what was recorded must be as it was written: `writ audit verify` says where it was altered; nothing was done, and a new state directory starts a record anew"
 	}
-	return c.g.refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
-		Code: writ.PolicyViolation, Reason: writ.PolicyNotRecorded,
-		Failures: []writ.Failure{{Reason: writ.PolicyNotRecorded, Need: need}},
-	}}, "")
+	return c.g.refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: rejection(writ.PolicyNotRecorded, need)}, "")
 }
 
 // callServer is the one function of the module that calls an upstream tool.

@@ -27,8 +27,7 @@ func (ss *sessions) alter(s *session, err error) {
 		ss.events.log.Error("what a session rests on was altered on disk: it is closed, find out by whom (writ audit verify)", "session", s.id, "error", err)
 	}
 	s.outdated = err
-	s.halted = &writ.Rejection{Code: writ.PolicyViolation, Reason: writ.PolicyAltered,
-		Failures: []writ.Failure{{Reason: writ.PolicyAltered, Need: "what this session saw was altered on disk and vouches for nothing any more: a person looks at it with writ audit verify; begin a new session"}}}
+	s.halted = rejection(writ.PolicyAltered, "what this session saw was altered on disk and vouches for nothing any more: a person looks at it with writ audit verify; begin a new session")
 	data := closeData{Why: closedAltered}
 	if a := (*audit.AlteredError)(nil); errors.As(err, &a) {
 		data.N = a.N

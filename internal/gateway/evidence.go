@@ -288,6 +288,16 @@ func (s *session) captured(x *evidenceEntry, lapse uint64, b []byte, text string
 	return c, ok
 }
 
+// worth is what a leaf of a result is worth, if that vouches for anything: results do not lapse.
+func (s *session) worth(x *evidenceEntry, pointer string, leaf strictjson.Value) (f provenance.Fact, ok bool) {
+	if !x.Admissible {
+		return f, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.evidence.Worth(x.Evidence.Number, x.Server, x.Tool, pointer, leaf)
+}
+
 // quoted looks for a text among the leaves of a result, and keeps the one that
 // is worth most; a whole one before a part.
 func (s *session) quoted(c *Captured, x *evidenceEntry, result []byte, text string, hide func([]byte) []byte) (found bool) {
@@ -297,21 +307,16 @@ func (s *session) quoted(c *Captured, x *evidenceEntry, result []byte, text stri
 			if !in {
 				return true
 			}
-			at := Captured{Label: writ.Model, Pointer: strictjson.Pointer(append([]string{name}, path...)), Whole: whole}
+			at := Captured{Evidence: c.Evidence, Server: c.Server, Tool: c.Tool, Seen: c.Seen, Label: writ.Model,
+				Pointer: strictjson.Pointer(append([]string{name}, path...)), Whole: whole}
 			if t, isText := leaf.Text(); isText && !whole {
 				at.Wide = quote.Widened(t, text)
 			}
-			if x.Admissible { // results do not lapse
-				s.mu.Lock()
-				f, ok := s.evidence.Worth(x.Evidence.Number, x.Server, x.Tool, at.Pointer, leaf)
-				s.mu.Unlock()
-				if ok {
-					at.Label, at.Type, at.Collection = f.Label, f.Type, f.Collection
-				}
+			if f, ok := s.worth(x, at.Pointer, leaf); ok {
+				at.Label, at.Type, at.Collection = f.Label, f.Type, f.Collection
 			}
 			if !found || at.Label > c.Label || at.Label == c.Label && at.Whole && !c.Whole {
-				c.Label, c.Pointer, c.Whole, c.Wide, c.Type, c.Collection = at.Label, at.Pointer, at.Whole, at.Wide, at.Type, at.Collection
-				found = true
+				*c, found = at, true
 			}
 			return true
 		}, nil)
@@ -541,13 +546,8 @@ func (u *units) value(v strictjson.Value, path []string) {
 // worth is what one leaf of a result is worth.
 func (u *units) worth(pointer string, leaf strictjson.Value) Captured {
 	c := Captured{Label: writ.External, Pointer: pointer} // a server's word, whoever wrote it
-	if u.x.Admissible {                                   // results do not lapse
-		u.s.mu.Lock()
-		f, ok := u.s.evidence.Worth(u.x.Evidence.Number, u.x.Server, u.x.Tool, pointer, leaf)
-		u.s.mu.Unlock()
-		if ok {
-			c.Label, c.Type, c.Collection = max(c.Label, f.Label), f.Type, f.Collection
-		}
+	if f, ok := u.s.worth(u.x, pointer, leaf); ok {
+		c.Label, c.Type, c.Collection = max(c.Label, f.Label), f.Type, f.Collection
 	}
 	return c
 }

@@ -185,11 +185,7 @@ func (g *Gateway) Close() error {
 	defer g.reloading.Unlock()
 	servers := g.rules.serving()
 	errs := make([]error, len(servers.order))
-	var wg sync.WaitGroup
-	for i, name := range servers.order {
-		wg.Go(func() { errs[i] = servers.servers[name].end() })
-	}
-	wg.Wait()
+	servers.atOnce(func(i int, s *server) { errs[i] = s.end() })
 	g.done.Wait()
 	g.rules.watching.Wait()
 	g.sessions.end()

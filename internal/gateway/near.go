@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/writ-project/writ/internal/approval"
@@ -25,10 +26,7 @@ const evidenceFull = "a session's evidence"
 // memory, the fullest first, and what waits for persons.
 func (g *Gateway) Near() (out []Near) {
 	g.sessions.mu.Lock()
-	loaded := make([]*session, 0, len(g.sessions.loaded))
-	for _, s := range g.sessions.loaded {
-		loaded = append(loaded, s)
-	}
+	loaded := slices.Collect(maps.Values(g.sessions.loaded))
 	g.sessions.mu.Unlock()
 	for _, s := range loaded {
 		s.mu.Lock()

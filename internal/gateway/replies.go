@@ -99,9 +99,11 @@ func changedUnder() upstream.Response {
 
 // unlisted is the outcome of such a call.
 func unlisted() writ.Outcome {
-	return writ.Outcome{Status: writ.Rejected, Rejection: &writ.Rejection{
-		Code: writ.CodeOf(writ.NameUnlisted), Reason: writ.NameUnlisted,
-		Failures: []writ.Failure{{Reason: writ.NameUnlisted, Need: "its server said that its tools changed, and this one is not listed again as it was; " +
-			"list the tools and call again; if that does not help the server does not list them, and an operator must restart it"}},
-	}}
+	return writ.Outcome{Status: writ.Rejected, Rejection: rejection(writ.NameUnlisted, "its server said that its tools changed, and this one is not listed again as it was; "+
+		"list the tools and call again; if that does not help the server does not list them, and an operator must restart it")}
+}
+
+// rejection is a refusal for one reason, which no argument is to blame for.
+func rejection(r writ.Reason, need string) *writ.Rejection {
+	return &writ.Rejection{Code: writ.CodeOf(r), Reason: r, Failures: []writ.Failure{{Reason: r, Need: need}}}
 }
