@@ -227,15 +227,8 @@ func remember(known []origin, pids []int) (all []origin, full bool) {
 // An origin is what is kept of a process that must not answer for a person, nor what
 // descends from it.
 type origin struct {
-	pid          int
-	started      string
+	process
 	login, group []byte // nil where they cannot be read
 }
 
-func (o origin) is(other origin) bool { return o.pid == other.pid && o.started == other.started }
-
-// runs reports whether it is there still, and the id not another's.
-func (o origin) runs() bool {
-	now, err := originOf(o.pid)
-	return err == nil && o.is(now)
-}
+func (o origin) is(other origin) bool { return o.process == other.process }

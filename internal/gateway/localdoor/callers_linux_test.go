@@ -148,10 +148,10 @@ func TestRemember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reused := origin{pid: above.pid, started: above.started + "0"} // the id is another's now
+	reused := origin{process: process{above.pid, above.started + "0"}} // the id is another's now
 	full := []origin{reused}
 	for n := len(full); n < maxCallers; n++ {
-		full = append(full, origin{pid: 1 << 30, started: strconv.Itoa(n)})
+		full = append(full, origin{process: process{1 << 30, strconv.Itoa(n)}})
 	}
 	got, over := remember(full, []int{client})
 	if over || len(got) != maxCallers || got[0].is(reused) || got[len(got)-1].pid != client {

@@ -110,7 +110,7 @@ func strayed(line []int, from origin) bool {
 
 func originOf(pid int) (origin, error) {
 	s, err := statOf(pid)
-	o := origin{pid: pid, started: s.started}
+	o := origin{process: process{pid, s.started}}
 	if err == nil { // what cannot be read stays nil
 		o.login, _ = os.ReadFile(fmt.Sprintf("/proc/%d/sessionid", pid))
 		o.group, _ = os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
