@@ -389,22 +389,17 @@ func (x *exchange) begin(c *conn, m rpc.Message, mt meta, s *stream, done reply)
 	case methodDiscover, methodListen:
 		return func(context.Context) { done(rpc.ErrorResponse(m.ID, noMethodKnown.err)) }, nil
 	}
-	ctx, cancel := context.WithCancelCause(h.ctx)
-	call, bad := c.table.begin(m.ID, cancel)
+	ctx, call, bad := c.table.begin(h.ctx, m.ID)
 	if bad != nil {
-		cancel(nil)
 		return nil, bad
 	}
 	req := x.legacyRequest(c, m, mt)
-	l := newLink(req, c.table, s.send, h.o.Patience)
+	asks := c.table
 	if c.stateless() {
-		l.table = nil
+		asks = nil
 	}
-	req.Peer = l
 	return func(context.Context) {
-		defer cancel(nil)
-		a := answer(m.ID, h.router.Handle(ctx, req))
-		close(l.over)
+		a := answer(m.ID, handle(ctx, h.router, req, asks, s.send, h.o.Patience))
 		if c.table.end(call) {
 			a = nil
 		}

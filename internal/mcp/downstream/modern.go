@@ -72,10 +72,7 @@ func (x *exchange) modern(body []byte) *refused {
 		if m.Method == methodDiscover {
 			a.Result = answerDiscover(ctx, h.router)
 		} else {
-			l := newLink(req, nil, s.send, h.o.Patience)
-			req.Peer = l
-			a = h.router.Handle(ctx, req)
-			close(l.over)
+			a = handle(ctx, h.router, req, nil, s.send, h.o.Patience)
 		}
 		s.finish(answer(m.ID, a), statusOf(a.Err))
 	})

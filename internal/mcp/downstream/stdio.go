@@ -501,25 +501,19 @@ func (c *stdioConn) newRequest(m rpc.Message, mt meta) *Request {
 func (c *stdioConn) handle(m rpc.Message, mt meta, done replies) *refused {
 	r := c.newRequest(m, mt)
 	return c.start(m, done, func(ctx context.Context) Reply {
-		l := newLink(r, c.table, c.send, c.o.Patience)
-		defer close(l.over)
-		r.Peer = l
-		return c.router.Handle(ctx, r)
+		return handle(ctx, c.router, r, c.table, c.send, c.o.Patience)
 	})
 }
 
 // start has one request served by a goroutine of its own.
 func (c *stdioConn) start(m rpc.Message, done replies, run func(context.Context) Reply) *refused {
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	call, bad := c.table.begin(m.ID, cancel)
+	ctx, call, bad := c.table.begin(c.ctx, m.ID)
 	if bad != nil {
-		cancel(nil)
 		return bad
 	}
 	c.open.Add(1)
 	c.work = append(c.work, func() {
 		defer c.open.Done()
-		defer cancel(nil)
 		a := answer(m.ID, run(ctx))
 		if c.table.end(call) {
 			a = nil // cancelled: no answer
@@ -571,17 +565,14 @@ func (c *stdioConn) listen(m rpc.Message, done replies) *refused {
 	if bad != nil {
 		return bad
 	}
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	call, bad := c.table.begin(m.ID, cancel)
+	ctx, call, bad := c.table.begin(c.ctx, m.ID)
 	if bad != nil {
-		cancel(nil)
 		return bad
 	}
 	l := Listener{Principal: c.o.Principal, Session: c.session, Era: Modern, Version: Version20260728, Filter: want}
 	q := newQueue(notesWaiting)
 	deliver := c.deliver(q, want)
 	c.side.Go(func() {
-		defer cancel(nil)
 		granted, unsubscribe := c.router.Subscribe(ctx, l, deliver)
 		defer unsubscribe()
 		granted = granted.within(want)

@@ -42,26 +42,28 @@ func newTable(limit int) *table {
 	return &table{open: map[string]*call{}, asked: map[string]chan rpc.Message{}, max: limit}
 }
 
-// begin registers a request; an id that is open is refused and the first
-// request goes on.
-func (t *table) begin(id []byte, cancel context.CancelCauseFunc) (*call, *refused) {
+// begin registers a request, whose context ends with ctx or by cancel; an id that is
+// open is refused and the first request goes on.
+func (t *table) begin(ctx context.Context, id []byte) (context.Context, *call, *refused) {
 	key := rpc.IDKey(id)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.open[key] != nil:
-		return nil, noIDInUse
+		return nil, nil, noIDInUse
 	case len(t.open) >= t.max:
-		return nil, noRoom
+		return nil, nil, noRoom
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	c := &call{key: key, cancel: cancel}
 	t.open[key] = c
-	return c, nil
+	return ctx, c, nil
 }
 
-// end forgets a request and reports whether the client cancelled it, in which
-// case no answer is sent.
+// end forgets a request, ends its context and reports whether the client cancelled it, in
+// which case no answer is sent.
 func (t *table) end(c *call) (cancelled bool) {
+	defer c.cancel(nil)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.open, c.key)
@@ -80,7 +82,7 @@ func (t *table) cancel(params strictjson.Value) {
 		c.cancelled = true
 	}
 	t.mu.Unlock()
-	if c != nil && c.cancel != nil {
+	if c != nil {
 		c.cancel(errCancelled)
 	}
 }
@@ -164,21 +166,19 @@ func (silent) Request(context.Context, string, []byte) ([]byte, *rpc.Error) {
 
 // link is the Peer of one request.
 type link struct {
-	era          Era
-	version      string
-	capabilities strictjson.Value
-	logLevel     []byte
-	table        *table // nil: the client cannot be asked
-	send         func(ctx context.Context, message []byte) error
-	over         chan struct{} // closed when Handle has returned
-	patience     time.Duration
+	of       *Request
+	table    *table // nil: the client cannot be asked
+	send     func(ctx context.Context, message []byte) error
+	over     chan struct{} // closed when Handle has returned
+	patience time.Duration
 }
 
-func newLink(r *Request, t *table, send func(context.Context, []byte) error, patience time.Duration) *link {
-	return &link{
-		era: r.Era, version: r.Version, capabilities: r.ClientCapabilities, logLevel: r.LogLevel,
-		table: t, send: send, over: make(chan struct{}), patience: patience,
-	}
+// handle gives a request to the Router, with a link as its Peer.
+func handle(ctx context.Context, to Router, r *Request, t *table, send func(context.Context, []byte) error, patience time.Duration) Reply {
+	l := &link{r, t, send, make(chan struct{}), patience}
+	defer close(l.over)
+	r.Peer = l
+	return to.Handle(ctx, r)
 }
 
 func (l *link) Notify(ctx context.Context, method string, params []byte) error {
@@ -187,14 +187,14 @@ func (l *link) Notify(ctx context.Context, method string, params []byte) error {
 		return errOver
 	default:
 	}
-	if l.era == Modern && method == noteLog && l.logLevel == nil {
+	if l.of.Era == Modern && method == noteLog && l.of.LogLevel == nil {
 		return nil // 2026-07-28 sends no log messages to a request that did not ask for them
 	}
 	return l.send(ctx, rpc.Notification(method, params))
 }
 
 func (l *link) Request(ctx context.Context, method string, params []byte) ([]byte, *rpc.Error) {
-	if l.era == Modern || l.table == nil || !MayAsk(l.version, l.capabilities, method, params) {
+	if l.of.Era == Modern || l.table == nil || !MayAsk(l.of.Version, l.of.ClientCapabilities, method, params) {
 		return nil, rpc.Errorf(rpc.CodeMissingCap, "the client cannot be asked this: it did not declare the capability")
 	}
 	id, answer, ok := l.table.ask()
