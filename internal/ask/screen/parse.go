@@ -76,13 +76,8 @@ type compiler struct {
 // everything: what is misspelt is never left out silently.
 func Parse(file string, b []byte) (*Screen, []Fault) {
 	c := &compiler{Reader: strictyaml.New(file), words: map[string]string{}}
-	root := c.Parse(b, "a set of patterns has at least the key classes")
-	if root == nil {
-		return nil, c.Faults()
-	}
 	var form fileForm
-	c.Decode(root, &form)
-	if c.Count() > 0 {
+	if !c.Read(b, "a set of patterns has at least the key classes", &form) {
 		return nil, c.Faults()
 	}
 	s := c.file(&form)
