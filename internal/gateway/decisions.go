@@ -46,20 +46,20 @@ import (
 // decisionData is the data of a decision's record: what may be read when every
 // value was erased. Names are those of the catalogue, never a caller's.
 type decisionData struct {
-	Code string `json:"code"`
+	Code string
 	// Continues is the number of the decision whose place this one takes: of the same call,
 	// before its client answered the server.
-	Continues uint64        `json:"continues"`
-	Effect    []string      `json:"effect"`
-	Method    policy.Method `json:"method"` // as gate.Call has it
-	Reason    string        `json:"reason"`
-	Rules     string        `json:"rules"` // SHA-256 of the blob of its rules, "" in a record of before
-	Server    string        `json:"server"`
-	Shadow    bool          `json:"shadow"`
-	Status    string        `json:"status"`
-	Tool      string        `json:"tool"`
+	Continues uint64
+	Effect    []string
+	Method    policy.Method // as gate.Call has it
+	Reason    string
+	Rules     string // SHA-256 of the blob of its rules, "" in a record of before
+	Server    string
+	Shadow    bool
+	Status    string
+	Tool      string
 
-	Engine string `json:"engine"` // of a record of before
+	Engine string // of a record of before
 }
 
 // append writes the data as canonical JSON.
@@ -114,7 +114,47 @@ var errShape = errors.New("it is not of a form this version knows")
 
 // readDecision reads the data of a decision's record.
 func readDecision(data []byte) (d decisionData, err error) {
-	if json.Unmarshal(data, &d) != nil || d.Rules == "" && d.Engine == "" {
+	ok := true
+	take := func(to *string, v strictjson.Value) {
+		s, is := v.Text()
+		*to, ok = s, ok && is
+	}
+	v := strictjson.Of(data)
+	for name, v := range v.Members() {
+		switch name {
+		case "code":
+			take(&d.Code, v)
+		case "continues":
+			if d.Continues, err = strconv.ParseUint(string(v.Raw()), 10, 64); err != nil {
+				ok = false
+			}
+		case "effect":
+			d.Effect = make([]string, 0, 2)
+			ok = ok && v.Kind() == strictjson.Array
+			for _, e := range v.Elements() {
+				var s string
+				take(&s, e)
+				d.Effect = append(d.Effect, s)
+			}
+		case "engine":
+			take(&d.Engine, v)
+		case "method":
+			take((*string)(&d.Method), v)
+		case "reason":
+			take(&d.Reason, v)
+		case "rules":
+			take(&d.Rules, v)
+		case "server":
+			take(&d.Server, v)
+		case "shadow":
+			d.Shadow = string(v.Raw()) == "true"
+		case "status":
+			take(&d.Status, v)
+		case "tool":
+			take(&d.Tool, v)
+		}
+	}
+	if !ok || v.Kind() != strictjson.Object || d.Rules == "" && d.Engine == "" {
 		return d, fmt.Errorf("decision: %w", errShape)
 	}
 	if d.Rules == "" && d.Method == "tools/call" { // as records of before say it
@@ -244,38 +284,12 @@ func appendCall(b []byte, own *statedOwn, states string, data *decisionData, in 
 	return b
 }
 
-// callLine is the line of a value "call", but for what was found. What is there and empty is
-// not nil.
-type callLine struct {
-	Answers     *uint32             `json:"answers"` // how many of the bytes behind it they are, nil where there are none
-	Asked       gate.Asked          `json:"asked"`
-	Bare        bool                `json:"bare"`
-	Own         string              `json:"own"`
-	OwnPaths    []string            `json:"own_paths"`
-	Programs    []string            `json:"programs"`
-	Bases       []string            `json:"bases"`
-	Elsewhere   bool                `json:"elsewhere"`
-	Look        bool                `json:"look"`
-	Resolved    map[string][]string `json:"resolved"`
-	Unresolved  []string            `json:"unresolved"`
-	Server      string              `json:"server"`
-	Tool        string              `json:"tool"`
-	Sessionless bool                `json:"sessionless"`
-	Shadow      bool                `json:"shadow"`
-}
-
-// foundLine is the rest of that line.
-type foundLine struct {
-	Failures  []writ.Failure `json:"failures"`
-	Forwarded string         `json:"forwarded"`
-	Next      uint32         `json:"next"`
-	Traces    []gate.Trace   `json:"traces"`
-}
-
 // recordedCall is a value "call", read.
 type recordedCall struct {
-	callLine
-	method             policy.Method
+	gate.Input         // but for its policy, catalogue and session, and what is Writ's own where that is as the blob says
+	own                string
+	sessionless        bool
+	differs            struct{ paths, programs, bases bool } // from the blob
 	arguments, answers []byte
 }
 
@@ -283,16 +297,64 @@ type recordedCall struct {
 // decision that comes of it.
 func readCall(call []byte, data *decisionData) (c recordedCall, err error) {
 	line, rest, args := bytes.Cut(call, []byte{'\n'})
-	c.Server, c.Tool, c.method = data.Server, data.Tool, data.Method
-	ok := json.Unmarshal(line, &c.callLine) == nil
-	if n := c.Answers; n != nil && uint64(*n) <= uint64(len(rest)) {
-		at := len(rest) - int(*n)
-		rest, c.answers = rest[:at], rest[at:]
+	c.Call = gate.Call{Server: data.Server, Tool: data.Tool, Method: data.Method}
+	ok, bare := true, false
+	take := func(v strictjson.Value) string {
+		s, is := v.Text()
+		ok = ok && is
+		return s
 	}
-	if args && !c.Bare {
+	texts := func(v strictjson.Value) (all []string) {
+		for _, e := range v.Elements() {
+			all = append(all, take(e))
+		}
+		return all
+	}
+	header := strictjson.Of(line)
+	for name, v := range header.Members() {
+		switch name {
+		case "answers":
+			n, err := strconv.ParseUint(string(v.Raw()), 10, 31)
+			if ok = ok && err == nil && n <= uint64(len(rest)); ok {
+				c.answers, rest = rest[len(rest)-int(n):], rest[:len(rest)-int(n)]
+			}
+		case "asked":
+			c.Asked = gate.Asked(take(v))
+		case "bare":
+			bare = true
+		case "own":
+			c.own = take(v)
+		case "own_paths":
+			c.OwnPaths, c.differs.paths = texts(v), true
+		case "programs":
+			c.Programs, c.differs.programs = texts(v), true
+		case "bases":
+			c.Bases, c.differs.bases = texts(v), true
+		case "elsewhere":
+			c.Elsewhere = true
+		case "look":
+			c.Look = true
+		case "resolved":
+			c.Resolved = map[string][]string{}
+			for pointer, names := range v.Members() {
+				c.Resolved[pointer] = texts(names)
+			}
+		case "unresolved":
+			c.Unresolved = texts(v)
+		case "server":
+			c.Call.Server = take(v)
+		case "tool":
+			c.Call.Tool = take(v)
+		case "sessionless":
+			c.sessionless = true
+		case "shadow":
+			c.Shadow = true
+		}
+	}
+	if args && !bare {
 		c.arguments = rest
 	}
-	if !ok || c.Answers != nil && c.answers == nil || c.Bare && (c.answers == nil || len(rest) > 0) {
+	if !ok || header.Kind() != strictjson.Object || bare && (c.answers == nil || len(rest) > 0) {
 		return c, fmt.Errorf("decision: %w", errShape)
 	}
 	return c, nil
@@ -300,20 +362,19 @@ func readCall(call []byte, data *decisionData) (c recordedCall, err error) {
 
 // input is what a recorded call was decided on, but for its session.
 func (c *recordedCall) input(w *ruleset, own *recordedFleet, at time.Time) gate.Input {
-	in := gate.Input{Policy: w.policy, Catalogue: w.catalogue, Time: at, Call: gate.Call{Server: c.Server, Tool: c.Tool, Method: c.method},
-		Asked: c.Asked, Look: c.Look, Shadow: c.Shadow, OwnPaths: c.OwnPaths, Programs: c.Programs, Bases: c.Bases,
-		Elsewhere: c.Elsewhere, Resolved: c.Resolved, Unresolved: c.Unresolved}
-	if c.OwnPaths == nil {
+	in := c.Input
+	in.Policy, in.Catalogue, in.Time = w.policy, w.catalogue, at
+	if !c.differs.paths {
 		in.OwnPaths = own.OwnPaths
 	}
-	if c.Programs == nil {
+	if !c.differs.programs {
 		in.Programs = own.Programs
 	}
-	if c.Bases == nil {
-		in.Bases = own.Bases[c.Server]
+	if !c.differs.bases {
+		in.Bases = own.Bases[in.Call.Server]
 	}
-	if c.OwnPaths == nil && c.Programs == nil && c.Bases == nil {
-		in.Own = own.places[c.Server]
+	if !c.differs.paths && !c.differs.programs && !c.differs.bases {
+		in.Own = own.places[in.Call.Server]
 	}
 	if c.arguments != nil {
 		in.Call.Arguments, _ = strictjson.Parse(notNil(c.arguments), strictjson.Request) // an item is not kept, a decision is
@@ -427,20 +488,26 @@ func (rs *Rulesets) Decision(ctx context.Context, rec *audit.Record, it *audit.I
 		return nil, err
 	}
 	line, _, _ := bytes.Cut(b, []byte{'\n'})
-	var found foundLine
+	var found struct {
+		Failures  []writ.Failure
+		Forwarded string
+		Look      bool
+		Next      uint32
+		Traces    []gate.Trace
+	}
 	if json.Unmarshal(line, &found) != nil {
 		return nil, fmt.Errorf("decision: %w", errShape)
 	}
 	r := &gate.Record{
 		Version: 1, Engine: rules.Engine, Next: found.Next, Time: gate.RecordTime(rec.Time), Policy: "sha256:" + rules.Policy, Catalogue: "sha256:" + rules.Catalogue,
-		Profile: rules.Profile, Server: c.Server, Tool: c.Tool, Method: methodName(data.Method), Effect: data.Effect, Forwarded: found.Forwarded, Look: c.Look,
+		Profile: rules.Profile, Server: c.Call.Server, Tool: c.Call.Tool, Method: methodName(data.Method), Effect: data.Effect, Forwarded: found.Forwarded, Look: found.Look,
 		Code: writ.Code(data.Code), Reason: writ.Reason(data.Reason), Failures: found.Failures, Traces: found.Traces,
 		Status: writ.Status(data.Status), Shadow: data.Shadow, Allowed: data.Shadow || data.Status != string(writ.Rejected),
 	}
 	if r.Traces == nil {
 		r.Traces = []gate.Trace{}
 	}
-	if !c.Sessionless {
+	if !c.sessionless {
 		r.Session = rec.Session
 	}
 	return r, nil
@@ -485,9 +552,10 @@ func Tell(ctx context.Context, st interface {
 	b, err := st.Value(ctx, rec.Session, rec.N, name)
 	line, arguments, _ := bytes.Cut(b, []byte{'\n'})
 	var found struct {
-		Answers int
-		Bare    bool
-		foundLine
+		Answers  int
+		Bare     bool
+		Failures []writ.Failure
+		Traces   []gate.Trace
 	}
 	if err != nil || json.Unmarshal(line, &found) != nil {
 		return t

@@ -108,7 +108,7 @@ func TestCallValue(t *testing.T) {
 		got := c.input(&ruleset{}, &recordedFleet{statedOwn: &own}, in.Time)
 		got.Own = nil
 		same := func(a, b []string) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
-		if err != nil || c.Own != states || !c.Sessionless || got.Call.Server != in.Call.Server || got.Call.Tool != in.Call.Tool || got.Call.Method != in.Call.Method ||
+		if err != nil || c.own != states || !c.sessionless || got.Call.Server != in.Call.Server || got.Call.Tool != in.Call.Tool || got.Call.Method != in.Call.Method ||
 			got.Asked != in.Asked || got.Shadow != in.Shadow || got.Elsewhere != in.Elsewhere || !same(got.OwnPaths, in.OwnPaths) || !same(got.Programs, in.Programs) ||
 			!same(got.Bases, in.Bases) || !same(got.Unresolved, in.Unresolved) || len(got.Resolved) != len(in.Resolved) {
 			t.Errorf("%v\n%s\n%+v\n%+v", err, b, got, in)

@@ -100,7 +100,7 @@ func (g *gathered) rulesOf(ctx context.Context, rec *recorded) error {
 	}
 	if b, kept := rec.item.Value(valueCall); kept {
 		if c, err := readCall(b, &data); err == nil {
-			g.name(c.Own)
+			g.name(c.own)
 		}
 	}
 	return nil

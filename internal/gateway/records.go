@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
@@ -48,10 +49,41 @@ type resultData struct {
 
 // readResult reads the data of a result's record.
 func readResult(data []byte) (d resultData, err error) {
-	if json.Unmarshal(data, &d) != nil {
-		err = fmt.Errorf("result: %w", errShape)
+	v, ok := strictjson.Of(data), true
+	number := func(v strictjson.Value, bits int) uint64 {
+		n, err := strconv.ParseUint(string(v.Raw()), 10, bits)
+		ok = ok && err == nil
+		return n
 	}
-	return d, err
+	text := func(v strictjson.Value) string {
+		s, is := v.Text()
+		ok = ok && is
+		return s
+	}
+	for name, v := range v.Members() {
+		switch name {
+		case "admissible":
+			d.Admissible = string(v.Raw()) == "true"
+		case "clean":
+			d.Clean = string(v.Raw()) == "true"
+		case "decision":
+			d.Decision = number(v, 64)
+		case "evidence":
+			d.Evidence = uint32(number(v, 32))
+		case "places":
+			ok = ok && json.Unmarshal(v.Raw(), &d.Places) == nil
+		case "recalled":
+			ok = ok && json.Unmarshal(v.Raw(), &d.Recalled) == nil
+		case "status":
+			d.Status = text(v)
+		case "why":
+			d.Why = text(v)
+		}
+	}
+	if !ok || v.Kind() != strictjson.Object {
+		return d, fmt.Errorf("result: %w", errShape)
+	}
+	return d, nil
 }
 
 // writeDecision puts a decision behind the session's earlier records. The

@@ -234,13 +234,13 @@ func (r *Replayer) decision(ctx context.Context, rec *audit.Record, it *audit.It
 	if err != nil {
 		return err
 	}
-	r.own = cmp.Or(c.Own, r.own)
+	r.own = cmp.Or(c.own, r.own)
 	own, err := r.rules.fleetOf(ctx, r.own)
 	if err != nil {
 		return err
 	}
-	return r.again(rec, c.input(w.ruleset, own, rec.Time), !c.Sessionless, w.ruleset, data.Continues, func(in *gate.Input, d *gate.Decision, state *gate.Record) bool {
-		said, call := putDecision(data.Rules, own.statedOwn, c.Own, in, d, state, data.Continues)
+	return r.again(rec, c.input(w.ruleset, own, rec.Time), !c.sessionless, w.ruleset, data.Continues, func(in *gate.Input, d *gate.Decision, state *gate.Record) bool {
+		said, call := putDecision(data.Rules, own.statedOwn, c.own, in, d, state, data.Continues)
 		return bytes.Equal(call, recorded) && bytes.Equal(said.append(make([]byte, 0, len(rec.Data))), rec.Data)
 	})
 }
