@@ -341,7 +341,7 @@ func TestTextsFollow(t *testing.T) {
 				n++
 			}
 			for _, w := range words.Of(text) {
-				quotes, beside := s.found(w, []string{kind}, 1000)
+				quotes, beside, _ := s.found(w, []string{kind}, 1000)
 				if s.besides(id) {
 					quotes = beside
 				}

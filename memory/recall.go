@@ -132,6 +132,9 @@ func (r *Reader) Recall(a Ask) Answers {
 	g.narrow()
 	g.find()
 	out := g.answer()
+	if g.small && len(g.items) > 0 && !g.narrowed {
+		out.Note = "of what was asked only small words were found"
+	}
 	if len(g.items) == 0 && g.asked != "" {
 		subject, _, himself := About(a.About)
 		if himself {
@@ -185,7 +188,8 @@ func (g *recalling) find() {
 // search asks the indexes, for quotes and for what stands beside them; full says that there
 // may be more of a kind.
 func (g *recalling) search(query string) (hits, beside map[string][]words.Hit, full bool) {
-	quotes, others := g.r.State.found(query, append(slices.Clone(quoteKinds), kindClaim), mostHits)
+	quotes, others, small := g.r.State.found(query, append(slices.Clone(quoteKinds), kindClaim), mostHits)
+	g.small = g.small || small
 	byKind := func(found []words.Hit) map[string][]words.Hit {
 		to := map[string][]words.Hit{}
 		for _, h := range found {
@@ -281,8 +285,9 @@ type recalling struct {
 	old              map[string]int  // how many are given that a claim took the place of
 	later            []string        // quotes that are given where there is room
 	held             map[string]int
-	near             int // quotes that came by nearness alone
-	more, brought    int // how many may come beside what is found, and do
+	near             int  // quotes that came by nearness alone
+	small            bool // only function words found
+	more, brought    int  // how many may come beside what is found, and do
 }
 
 // narrow reads what the asker wants to know about.

@@ -9,10 +9,10 @@ import (
 
 // found asks the indexes of the texts, which are brought to the state first: for
 // quotes, and for what stands beside them.
-func (s *State) found(query string, kinds []string, limit int) (quotes, beside []words.Hit) {
+func (s *State) found(query string, kinds []string, limit int) (quotes, beside []words.Hit, small bool) {
 	s.readTexts()
-	hits := words.Search(query, kinds, limit, &s.texts, &s.beside)
-	return hits[0], hits[1]
+	hits, small := words.Search(query, kinds, limit, &s.texts, &s.beside)
+	return hits[0], hits[1], small
 }
 
 // A text stands beside the quotes where it is a claim, or a part of a quote out of the

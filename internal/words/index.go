@@ -171,26 +171,26 @@ func (x *Index) find(id string) *uint32 {
 // only where the rest of the query finds nothing of the kinds. The score is BM25 with
 // Lucene's weight of a rare word, over all texts of whatever kind.
 func (x *Index) Search(query string, kinds []string, limit int) []Hit {
-	return Search(query, kinds, limit, x)[0]
+	hits, _ := Search(query, kinds, limit, x)
+	return hits[0]
 }
 
 // Search is Index.Search in several indexes, what each finds by itself. How rare a word
 // is, and how long a text, says each of its own texts; only where none finds anything
-// do function words find.
-func Search(query string, kinds []string, limit int, in ...*Index) (hits [][]Hit) {
-	words := Query(query)
-	for _, all := range []bool{false, true} {
+// do function words find, which small says.
+func Search(query string, kinds []string, limit int, in ...*Index) (hits [][]Hit, small bool) {
+	words, found := Query(query), false
+	for _, small = range []bool{false, true} {
 		hits = nil
-		found := false
 		for _, x := range in {
-			h := x.hits(words, kinds, limit, all)
+			h := x.hits(words, kinds, limit, small)
 			hits, found = append(hits, h), found || len(h) > 0
 		}
 		if found {
 			break
 		}
 	}
-	return hits
+	return hits, small && found
 }
 
 func (x *Index) hits(words, kinds []string, limit int, all bool) []Hit {
