@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/words"
 )
 
 // mostOld is how many quotes that one claim took the place of are given before
@@ -211,9 +212,11 @@ func (g *recalling) answers(it *Item, p *Proposition, o *Observation) {
 	if en == nil || en.Names[0].Gone {
 		return
 	}
-	it.About = en.Names[0].Text
-	if en.Principal != "" {
+	switch it.About = en.Names[0].Text; {
+	case en.Principal != "":
 		it.About = g.r.person(en.Principal, en.Principal)
+	case meansPerson(it.About):
+		it.About = strconv.Quote(it.About)
 	}
 	v, ok := s.valueOf(p)
 	if p.Predicate != noteForm {
@@ -223,6 +226,13 @@ func (g *recalling) answers(it *Item, p *Proposition, o *Observation) {
 			it.Answers = s.Recall(g.r.Principal, v, []string{o.ID})
 		}
 	}
+}
+
+// meansPerson reports whether a thing's name reads as the session's person, or another one.
+func meansPerson(name string) bool {
+	return !slices.ContainsFunc(words.Of(name), func(w string) bool {
+		return !in("speaker", w) && !in("user", w) && !in("article", w) && w != "another" && w != "other" && w != "s"
+	})
 }
 
 // mostToldOf bounds of how many other claims the note of one tells.
