@@ -353,8 +353,10 @@ func (s *Fact) named(sentence, value string) string {
 // function reports whether a word is one that every sentence may have.
 func function(word string) bool { return len(words.Content(word+" x")) < 2 }
 
-// joining words stand inside of names, passing ones say when something is said.
+// joining words stand inside of names, passing ones say when something is said, and a
+// copula goes on with what stands before a comma.
 var (
+	copula  = strings.Fields("is are was were ist sind est sont es è é är er это")
 	joining = strings.Fields("of the de la le du von van der den da do dos di y und and")
 	passing = strings.Fields("now today again also too anymore currently here then")
 )
@@ -363,49 +365,92 @@ var (
 // something and are neither of the subject nor of the predicate, behind the
 // predicate if there is one; one with a digit before one without.
 func (s *Fact) said(sentence string) string {
-	best, before := "", ""
+	p := picking{sentence: sentence, from: -1}
 	fact := words.FormsOf(s.Text)
 	says := map[string]bool{}
 	for _, w := range words.Content(sentence) {
 		says[w] = true
 	}
 	named := slices.Concat(s.Subject, s.Predicate)
-	from, to, at := -1, 0, 0
-	end := func() {
-		if from >= 0 && better(sentence[from:to], best) {
-			best = sentence[from:to]
-		}
-		from = -1
-	}
+	at := 0
 	for _, f := range strings.Fields(sentence) {
 		i := at + strings.Index(sentence[at:], f)
 		at = i + len(f)
 		word := withMark(f)
 		if ws := words.Of(word); len(ws) > 0 && !slices.ContainsFunc(ws, func(w string) bool { return w != "s" && !slices.ContainsFunc(named, words.FormsOf(w).Has) }) {
-			end() // all of it is named already; printer-7 is more than printer
-			if slices.ContainsFunc(s.Predicate, words.FormsOf(word).Has) && best != "" {
-				before, best = best, ""
-			}
+			p.name(i, slices.ContainsFunc(s.Predicate, words.FormsOf(word).Has)) // all of it is named already; printer-7 is more than printer
 			continue
 		}
-		keep := !s.Denies(word) && !slices.Contains(passing, strings.ToLower(word)) && slices.ContainsFunc(words.Of(word), func(w string) bool {
-			return fact.Has(w) && !s.Speaks(w) && (says[w] || slices.ContainsFunc(words.Content(word), func(c string) bool { return says[c] }))
-		})
 		switch j := i + strings.Index(f, word); {
-		case keep:
-			if from < 0 {
-				from = j
+		case s.keeps(word, fact, says):
+			if p.from < 0 {
+				p.from = j
 			}
-			to = j + len(word)
+			p.to = j + len(word)
 		case !slices.Contains(joining, strings.ToLower(word)):
-			end()
+			p.end()
 		}
 		if strings.ContainsRune(",;:", rune(f[len(f)-1])) {
-			end()
+			p.end()
+			if p.asked && p.best != "" && f[len(f)-1] != ':' && another(sentence[at:], named) {
+				break
+			}
 		}
 	}
-	end()
-	return cmp.Or(best, before)
+	p.end()
+	return cmp.Or(p.best, p.before)
+}
+
+// keeps reports whether a word of a sentence is one of the fact's own that says something:
+// anna@berg.example is no Anna Berg.
+func (s *Fact) keeps(word string, fact words.Forms, says map[string]bool) bool {
+	ws := words.Of(word)
+	return !s.Denies(word) && !slices.Contains(passing, strings.ToLower(word)) &&
+		!(strings.Contains(word, "@") && slices.ContainsFunc(ws, func(w string) bool { return !fact.Has(w) })) && slices.ContainsFunc(ws, func(w string) bool {
+		return fact.Has(w) && !s.Speaks(w) && (says[w] || slices.ContainsFunc(words.Content(word), func(c string) bool { return says[c] }))
+	})
+}
+
+// picking picks the stretch of a sentence that answers: the one that is open, from an offset, the
+// best behind the predicate, and the best before it.
+type picking struct {
+	sentence, best, before string
+	from, to               int
+	asked                  bool
+}
+
+// name takes in a word at an offset that whom or what is asked for has.
+func (p *picking) name(at int, predicate bool) {
+	if p.best != "" && p.from >= 0 && p.to == at-1 && !strings.ContainsFunc(p.sentence[p.from:p.to], named) {
+		p.from = -1 // soy is my new allergy
+	}
+	p.end()
+	if p.asked = p.asked || predicate; predicate && p.best != "" {
+		p.before, p.best = p.best, ""
+	}
+}
+
+func (p *picking) end() {
+	if p.from >= 0 {
+		v := p.sentence[p.from:p.to]
+		if strings.HasPrefix(p.sentence[p.to:], ")") && strings.Count(v, "(") > strings.Count(v, ")") {
+			v = p.sentence[p.from : p.to+1]
+		}
+		if better(v, p.best) {
+			p.best = v
+		}
+	}
+	p.from = -1
+}
+
+// named reports whether a character is of a name or a number.
+func named(r rune) bool { return unicode.IsUpper(r) || unicode.IsNumber(r) }
+
+// another reports whether what follows a comma is said of something else: it goes on with no verb,
+// and names nothing of what is asked for.
+func another(rest string, named []string) bool {
+	ws := words.Of(rest)
+	return len(ws) > 0 && !slices.Contains(copula, ws[0]) && !slices.ContainsFunc(named, words.FormsOf(rest).Has)
 }
 
 // better reports whether a stretch answers rather than another: one with a digit, or else the longer.

@@ -23,6 +23,12 @@ func TestValue(t *testing.T) {
 		{"Anna", "phone", "Anna phone 555-0100", "Anna phone 555-0100", "555-0100"},
 		{"", "meeting room", "My meeting room is 12.", "The user's meeting room is 12", "12"},
 		{"Anna", "city", "The city of Anna is Ulm, not Anna Bay.", "Anna's city is Ulm", "Ulm"},
+		{"", "allergy", "soy is my new allergy, found out yesterday", "soy is my new allergy", "soy"},
+		{"", "kids", "My two kids are Tom (8) and Mia (5).", "The user's kids are Tom (8) and Mia (5)", "Tom (8) and Mia (5)"},
+		{"", "car", "Our car is a blue Skoda, plate BE 482910", "The car is a blue Skoda with plate BE 482910", "blue Skoda"},
+		{"", "rent", "The rent, due monthly, is 900.", "rent is 900 due monthly", "900"},
+		{"", "shirt size", "My shoe size is 43, my shirt size is 40", "The shirt size is 40 and the shoe size 43", "40"},
+		{"", "accountant", "Anna Berg is my accountant, reach her at anna@berg.example", "Anna Berg is the accountant", "Anna Berg"},
 	} {
 		f := &Fact{Text: c.fact, Subject: words.Of(c.subject), Predicate: words.Of(c.predicate), Speaks: func(w string) bool { return w == "user" || w == "my" }, Denies: func(string) bool { return false }}
 		if got := f.Value(&Unit{Text: c.sentence}); got != c.want {
