@@ -177,7 +177,7 @@ func (a asking) begins(toks []spoken) bool {
 	for i, t := range toks {
 		switch {
 		case i == 0:
-		case len(t.words) == 1 && slices.Contains([]string{"is", "are", "was", "were", "s"}, t.words[0]):
+		case len(t.words) == 1 && slices.Contains([]string{"is", "are", "was", "were", "s", "has", "uses"}, t.words[0]):
 			return other
 		case t.person != none || len(t.words) != 1 || t.words[0] == "of" || in("stop", t.words[0]):
 			return false
@@ -186,6 +186,16 @@ func (a asking) begins(toks []spoken) bool {
 		}
 		if t.ends {
 			return false
+		}
+	}
+	return false
+}
+
+// follows reports whether a text begins with what is asked for, but for what says which is meant.
+func (a asking) follows(s string) bool {
+	for _, w := range words.Of(s) {
+		if !in("quality", w) {
+			return matches(a.words, w)
 		}
 	}
 	return false

@@ -35,6 +35,7 @@ type bearer struct {
 // looking is a claim as it is looked for in one observation.
 type looking struct {
 	*draftEvent
+	w       *witness
 	ob      *Observation
 	subject *Entity
 	value   string
@@ -52,7 +53,7 @@ func (d *draftEvent) bearing(w *witness, pr *Proposition) (out []bearer) {
 	if *w.left -= 2 * len(w.ob.Raw); *w.left < 0 || !ok {
 		return nil
 	}
-	l := &looking{d, w.ob, subject, value, quals, d.asked(pr.Predicate)}
+	l := &looking{d, w, w.ob, subject, value, quals, d.asked(pr.Predicate)}
 	quoted := w.quoted
 	if len(quoted) > 0 {
 		quoted = quotedIn(w.ob.Raw, value)
@@ -100,7 +101,7 @@ func (l *looking) spoken(i int, u *unit) (out []bearer) {
 func (l *looking) says(u, part *unit, a asking) bool {
 	value := l.value
 	i := placed(part.text, value)
-	if i < 0 || len(a.must) == 0 || sentence(value, a.must) || attributive(value, part.text[i+len(value):], a) || !part.has(value) || !part.asks(a, i) || !l.about(part) || l.himself() && !saysOfSpeaker(part.text, i, part.text[i:i+len(value)], a) {
+	if i < 0 || len(a.must) == 0 || sentence(value, a.must) || attributive(value, part.text[i+len(value):], a) || !part.has(value) || !part.asks(a, i) || !l.about(part) || !saysOf(part.text, i, part.text[i:i+len(value)], a, l.himself()) || l.retold(part) {
 		return false
 	}
 	whole := l.ob.Raw[u.from:u.to]
@@ -140,12 +141,21 @@ var (
 	nameAfter  = text.Pattern(`^\s(\p{Lu}[\pL\pM]+)`)
 )
 
+// retold reports whether what is said of the speaker in a part of a sentence somebody else may have
+// said.
+func (l *looking) retold(part *unit) bool {
+	return l.himself() && slices.ContainsFunc(l.w.told, func(t span) bool {
+		t.from, t.to = max(0, t.from-part.at), min(len(part.text), t.to-part.at)
+		return t.from < t.to && ofSpeaker(part.text[t.from:t.to])
+	})
+}
+
 // ranged reports whether a value is one end of a range, a bound, one of two that it
-// may be, or what a change is from.
+// may be, what something is beside or compared with, what a change is from, or what was where it says what is.
 func ranged(before, value, after string) bool {
 	number := strings.ContainsFunc(value, unicode.IsNumber)
-	if number && (bound().MatchString(before) || dashed().MatchString(before) || dash().MatchString(after)) || either().MatchString(before) || orElse().MatchString(after) ||
-		changed().MatchString(before) && into().MatchString(after) {
+	if aside().MatchString(before) || compared().MatchString(after) || number && (bound().MatchString(before) || dashed().MatchString(before) || dash().MatchString(after)) || either().MatchString(before) || orElse().MatchString(after) ||
+		changed().MatchString(before) && into().MatchString(after) || wasSo().MatchString(before) && isSo().MatchString(before+" "+after) {
 		return true
 	}
 	return slices.ContainsFunc(words.Of(before), func(w string) bool { return in("between", w) }) && (rangeFrom().MatchString(before) && rangeAnd().MatchString(after) || rangeTo().MatchString(before))
@@ -165,13 +175,17 @@ func betweens() string {
 var (
 	rangeFrom = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(^|[^\pL])` + betweens() + `\s+\S{0,4}$`) })
 	rangeAnd  = text.Pattern(`(?i)^\s*\S{0,4}\s+` + ands + `\s`)
-	bound     = text.Pattern(`(?i)(^|[^\pL])(than|under|over|below|above|at least|at most|up to|twice|half|double|maximum|minimum|mehr als|weniger als|unter|mindestens|höchstens|maximal|bis zu|plus de|moins de|au moins|au plus|más de|menos de|al menos|più di|meno di|almeno|mais de|pelo menos|meer dan|minder dan|minstens|hoogstens|mer än|mindre än|minst|högst|mere end|mindre end|mer enn|mindre enn|больше|меньше)\s+\S{0,4}$|[≤≥<>≈≠~]\s*$`)
+	bound     = text.Pattern(`(?i)(^|[^\pL])(than|before|after|avant|après|under|over|below|above|at least|at most|up to|twice|half|double|maximum|minimum|mehr als|weniger als|unter|mindestens|höchstens|maximal|bis zu|plus de|moins de|au moins|au plus|más de|menos de|al menos|più di|meno di|almeno|mais de|pelo menos|meer dan|minder dan|minstens|hoogstens|mer än|mindre än|minst|högst|mere end|mindre end|mer enn|mindre enn|больше|меньше)\s+\S{0,4}$|[≤≥<>≈≠~]\s*$`)
+	aside     = text.Pattern(`(?i)(^|[^\pL])(near|outside|opposite|unlike|close to|next to|similar to|out of|(?:far|away|across|moved?|moving) from|nahe|außerhalb|neben|gegenüber|près de|hors de|loin de|cerca de|fuera de|lejos de|vicino a|lontano da|perto de|longe de|vlakbij|buiten|naast|nära|utanför|nær|utenfor)\s+\S{0,4}$`)
+	compared  = text.Pattern(`(?i)^\s*\S{0,8}\s*\S{0,8}\s(more|less|\pL+er|mehr|weniger) (than|als)\s`)
 	either    = text.Pattern(`(?i)[^\pL]` + ors + `\s+\S{0,4}$`)
 	orElse    = text.Pattern(`(?i)^\s*` + ors + `\s`)
 	dashed    = text.Pattern(`\pN\s*[\x{2013}\x{2014}-]\s*$`)
 	dash      = text.Pattern(`^\s*[\x{2013}\x{2014}-]\s*\pN`)
 	changed   = text.Pattern(`(?i)(^|[^\pL])(from|von|vom|du|desde|dal|från|fra|от|с)\s+\S{0,4}$`)
 	into      = text.Pattern(`(?i)^\s*(to|auf|zu|bis|vers|hasta|till|til|на|до)\s`)
+	wasSo     = text.Pattern(`(?i)(^|[^\pL])(was|were|war|waren|était|étaient|era|fue|var)\s+(\S{1,4}\s+)?\S{0,4}$`)
+	isSo      = text.Pattern(`(?i)(^|[^\pL])(now|is|are|jetzt|ist|sind|maintenant|est|ahora|es|adesso|agora|nu|är|er|nå)([^\pL]|$)`)
 	rangeTo   = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)(^|[^\pL])` + betweens() + `\s+[^.;]{1,40}\s` + ands + `\s+\S{0,4}$`)
 	})
@@ -272,6 +286,8 @@ func (l *looking) belongs(before string, a asking) bool {
 				return !speaks
 			case in("self", owner[0]) && speaks:
 				return true
+			case in("self", owner[0]) && a.follows(before[m[3]:]): // my phone is not Anna's
+				return false
 			}
 		case in("is_after", owner[0]), slices.Contains(a.must, owner[0]):
 		default:

@@ -219,7 +219,8 @@ func (t *said) affirmed(asked []string) bool {
 		before = t.around[t.begins+m[1] : t.at]
 		after = strings.TrimRightFunc(after, func(r rune) bool { return !text.Alphanumeric(r) })
 	}
-	if questions().MatchString(addresses().ReplaceAllString(before+" "+after, " ")) || unsaid().MatchString(t.around) {
+	before, after = addresses().ReplaceAllString(before, " "), addresses().ReplaceAllString(after, " ")
+	if questions().MatchString(before+" "+after) || unsaid().MatchString(t.around) {
 		return false
 	}
 	if t.part.text != "" && t.inverted() {
@@ -245,6 +246,9 @@ func (t *said) affirmed(asked []string) bool {
 // end or without.
 func (t *said) inverted() bool {
 	ws := words.Of(plain(t.part.text))
+	for len(ws) > 0 && in("opening", ws[0]) {
+		ws = ws[1:]
+	}
 	return len(ws) > 0 && in("asks", ws[0]) && !request().MatchString(t.part.text) && !slices.ContainsFunc(append(t.named, t.value), func(n string) bool {
 		in := words.Of(n)
 		return len(in) > 0 && in[0] == ws[0]
@@ -272,18 +276,20 @@ func (t *said) rival(after string) bool {
 	for w := range strings.FieldsSeq(m[1]) {
 		r, _ := utf8.DecodeRuneInString(w)
 		of, _ := utf8.DecodeRuneInString(t.value)
-		if !unicode.IsUpper(r) && !unicode.IsNumber(r) || unicode.IsLower(of) || strings.ContainsFunc(w, unicode.IsNumber) != strings.ContainsFunc(t.value, unicode.IsNumber) {
+		if !unicode.IsUpper(r) && !unicode.IsNumber(r) || unicode.IsLower(of) {
 			return false
 		}
 	}
-	return true
+	return strings.ContainsFunc(m[1], unicode.IsNumber) == strings.ContainsFunc(t.value, unicode.IsNumber)
 }
 
 var (
 	questions = text.Pattern(`[?？؟՞⁇⁈⁉‽¿]`)
-	addresses = text.Pattern(`\S+://\S+[\pL\pN/]`)
-	// Boxes that nobody has ticked, and what says that it is not meant.
-	unsaid      = text.Pattern(`(?i)\[\s*\]|☐|(^|\s)/s(\W|$)|<(del|s|strike)>`)
+	addresses = text.Pattern(`\S+(?:://|@)\S+[\pL\pN/]`)
+	// Boxes that nobody has ticked, what says that it is not meant, asks behind it, wishes,
+	// takes out, or tells that it is no more.
+	unsaid = text.Pattern(`(?i)\[\s*\]|☐|(^|\s)/s(\W|$)|<(del|s|strike)>|,\s*(right|correct|huh|eh|yes|no|oder|nicht wahr|gell|verdad|vero|toch|hein|né)\W*$|` +
+		`(^|\W)(in case [^o]|i['’]?d (love|like|prefer) to (live|move|work|have|own|drive|get|buy|study) |(all|(any|every)(thing|one|body)) but |(apart|aside) from |other than |(quit|lost|sold|cancelled|canceled|outgrew|got rid of|gave up) (my|our|his|her|their)\W)`)
 	answered    = text.Pattern(`(?im)(^|[.!?]\s+)(?:(?:no|nein|non|nej|nei|nee|não|нет)[.,!]\s+)+`)
 	clauseStart = text.Pattern(`^\s*|[,;:]\s+|\s+[-\x{2013}\x{2014}]\s+`)
 	denied      = text.Pattern(`^\s*,?\s*(?:` + ands + `\s+)?(?:not|nicht|pas|no|non|não|niet|inte|ikke|не)\s+(\S+(?:\s\S+){0,2}?)[.!]?\s*$`)

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// saysOfSpeaker reports whether a sentence says of who speaks a value that stands in it
-// at an offset: each word that is asked for names what is his, or what he is, does or
-// has, and the value does not stand in a clause with a subject of its own. Somebody who
-// tells of a project says I too.
-func saysOfSpeaker(s string, at int, value string, a asking) bool {
+// saysOf reports whether a sentence says a value that stands in it at an offset of what is asked
+// for: it does not stand in a clause with a subject of its own. Of who speaks each word that is
+// asked for must name what is his, or what he is, does or has: somebody who tells of a project
+// says I too.
+func saysOf(s string, at int, value string, a asking, himself bool) bool {
 	toks := tokens(s[:at], false, 0)
 	v := span{from: len(toks)}
 	for _, t := range tokens(value, endsInNumber(s[:at]), v.from) {
@@ -32,10 +32,14 @@ func saysOfSpeaker(s string, at int, value string, a asking) bool {
 		}
 	}
 	u := &utterance{toks, a}
-	own := slices.DeleteFunc(u.runs(), func(r span) bool { return !u.possessed(r) && !u.said(r) || u.apart(r, v) })
+	runs := u.runs()
+	if !himself {
+		return len(runs) == 0 || slices.ContainsFunc(runs, func(r span) bool { return !u.apart(r, v) })
+	}
+	own := slices.DeleteFunc(runs, func(r span) bool { return !u.possessed(r, v) && !u.said(r) || u.apart(r, v) })
 	return len(own) > 0 && !slices.ContainsFunc(but("stop", a.must), func(w string) bool {
 		return !slices.ContainsFunc(own, func(r span) bool {
-			if u.possessed(r) {
+			if u.possessed(r, v) {
 				r = u.clause(r) // my rent is paid to
 			}
 			return slices.ContainsFunc(toks[r.from:r.to], func(t spoken) bool { return matches(t.words, w) })
@@ -74,8 +78,12 @@ func (u *utterance) clause(r span) span {
 	return r
 }
 
-// possessed reports whether a run is what the speaker says is his.
-func (u *utterance) possessed(r span) bool {
+// possessed reports whether a run is what the speaker says is his, and nothing between it and a
+// value says that it does something else than be or have it: my account paid DE99.
+func (u *utterance) possessed(r, v span) bool {
+	if between := u.toks[r.to:max(r.to, v.from)]; !slices.ContainsFunc(between, func(t spoken) bool { return t.auxiliary() || t.ends || t.is("runs") || t.is("has") }) && slices.ContainsFunc(between, u.content) {
+		return false
+	}
 	for i, t := range u.toks[:r.from] {
 		if t.person == owned && r.meets(span{i + 1, u.phrase(i)}) {
 			return true
@@ -125,16 +133,28 @@ func (u *utterance) said(r span) bool {
 		return false
 	}
 	between := u.toks[i+1 : r.from]
-	if !slices.ContainsFunc(between, func(t spoken) bool { return t.is("has") || !t.auxiliary() && !t.adverb() }) {
+	if u.ofThird(i, between) {
+		return false
+	}
+	if !slices.ContainsFunc(between, func(t spoken) bool { return t.is("has") || t.says() }) {
 		return true
 	}
 	if !ends && next.auxiliary() || u.ofAnother(span{i, r.to}) {
 		return false
 	}
-	if between[len(between)-1].joins() { // I am vegetarian and live in
-		return !ends && (next.is("stop") || next.value) && u.toks[r.to-1].is("has")
+	if n := len(between) - 1; between[n].joins() { // I am vegetarian and live in, I am vegetarian and allergic to
+		is := n > 1 && between[0].auxiliary() && !slices.ContainsFunc(between[:n-1], spoken.says) && !between[n-1].is("stop")
+		return !ends && (next.is("stop") || next.value) && (u.toks[r.to-1].is("has") || is && next.is("toward"))
 	}
 	return has(between, u.a)
+}
+
+// ofThird reports whether what is said behind an I is said of whom it stands beside: the man I
+// love lives, everybody I am with is.
+func (u *utterance) ofThird(i int, between []spoken) bool {
+	return u.at(i-2).definite() && !u.at(i-1).ends && !u.at(i-1).is("stop") || slices.ContainsFunc(between, func(t spoken) bool {
+		return slices.Contains([]string{"is", "ist", "est", "es", "è", "é"}, t.words[0])
+	})
 }
 
 // person is the word of who speaks that stands last before a run in its clause, -1 for none.
@@ -156,7 +176,7 @@ func (u *utterance) turned(r span) bool {
 	for u.at(i).auxiliary() && !u.toks[i].ends {
 		i++
 	}
-	return u.at(i).person == first && !u.named(r) && (!the || u.at(i+1).is("uses"))
+	return u.at(i).person == first && (r.from > 0 || slices.Contains([]string{"i", "we"}, u.at(i).words[0])) && !u.named(r) && (!the || u.at(i+1).is("uses"))
 }
 
 // has reports whether the words between I and what is asked for say that he has it, and
@@ -208,24 +228,63 @@ func (u *utterance) ofAnother(r span) bool {
 // apart reports whether a value stands in a clause that has a subject of its own: I live
 // here, the rent is 900.
 func (u *utterance) apart(r, v span) bool {
-	is := func(t spoken) bool { return t.auxiliary() && t.words[0] != "am" } // of I, or am Montag
 	if v.from >= r.to {
-		bound := -1
-		for i := r.to - 1; i < v.from; i++ {
-			if t := u.toks[i]; t.ends || t.joins() && (u.at(i+1).definite() || slices.ContainsFunc(u.toks[r.to:max(r.to, i)], is)) {
-				bound = i
-			}
-		}
-		return bound >= 0 && bound+2 < v.from && slices.ContainsFunc(u.toks[bound+2:v.from], is)
+		return u.subject(r, v) || u.another(r, v)
 	}
 	said := false
 	for _, t := range u.toks[min(v.to, r.from):r.from] {
 		if said && (t.ends || t.joins()) {
 			return true
 		}
-		said = said || is(t) && !t.ends
+		said = said || t.verb() && !t.ends
 	}
 	return false
+}
+
+// subject reports whether a value behind a run has a subject and a verb before it in its clause.
+func (u *utterance) subject(r, v span) bool {
+	bound := -1
+	for i := r.to - 1; i < v.from; i++ {
+		if t := u.toks[i]; t.ends || t.joins() && (u.at(i+1).definite() || slices.ContainsFunc(u.toks[r.to:max(r.to, i)], spoken.verb)) {
+			bound = i
+		}
+	}
+	if bound < 0 || bound+2 >= v.from || bound == r.to-1 && u.toks[bound+1].words[0] == "it" { // my phone: it's
+		return false
+	}
+	return slices.ContainsFunc(u.toks[bound+2:v.from], spoken.verb)
+}
+
+// another reports whether what is said between a run and a value is said of something else: of
+// whom somebody is who (with Bob, who likes), or behind a comma or an and with words of its own
+// (my phone is broken, call Bob on), or before what it is itself (DE11, DE99 is Bob's).
+func (u *utterance) another(r, v span) bool {
+	bound, said := -1, false // of the part of the clause that the value stands in
+	for i := r.to - 1; i < v.from; i++ {
+		if t := u.toks[i]; t.ends || t.joins() && !t.is("of") {
+			bound = i
+		}
+	}
+	for i := max(r.to, bound); i < v.from; i++ {
+		if t := u.toks[i]; t.is("opens") && !t.definite() && !t.ends && (u.toks[i-1].name || !u.at(i+1).auxiliary()) &&
+			!slices.ContainsFunc(u.toks[min(i+2, v.from):v.from], func(t spoken) bool { return t.is("is") }) { // the city that I like is
+			return true
+		}
+	}
+	if bound <= r.to || u.at(bound+1).auxiliary() { // live and work in, my phone, which I got, is
+		return false
+	}
+	for _, t := range u.toks[r.to:bound] {
+		said = said || t.auxiliary()
+	}
+	return said && v.from == bound+1 && u.at(v.to).auxiliary() && !u.toks[v.to-1].ends || slices.ContainsFunc(u.toks[bound+1:v.from], u.content)
+}
+
+// content reports whether a word is of who speaks, or says something, and is not of the value, a
+// name, or of what is asked for.
+func (u *utterance) content(t spoken) bool {
+	return t.person != none || !t.value && !t.name && !t.is("stop") && !t.is("article") && !t.is("quality") && !t.auxiliary() && !t.adverb() && !t.is("empty") &&
+		!matches(t.words, u.a.words...) && !slices.Contains(turning, t.words[0])
 }
 
 // at is the i-th word, none beyond the ends.

@@ -41,6 +41,12 @@ func (t spoken) is(list string) bool { return !t.value && len(t.words) == 1 && i
 
 func (t spoken) auxiliary() bool { return t.is("is") || t.is("asks") }
 
+// verb is auxiliary, but for that of I, or am Montag.
+func (t spoken) verb() bool { return t.auxiliary() && t.words[0] != "am" }
+
+// says reports whether a word says what somebody is or does.
+func (t spoken) says() bool { return !t.auxiliary() && !t.adverb() }
+
 func (t spoken) definite() bool { return t.is("article") && !t.is("indefinite") }
 
 func (t spoken) joins() bool { return t.is("stop") && joining().MatchString(t.words[0]) }
@@ -115,10 +121,55 @@ func Denies(s string) bool {
 	} else if i := strings.LastIndexFunc(s, text.Alphanumeric); questions().MatchString(s[max(0, i):]) {
 		return true
 	}
+	if i := strings.LastIndexByte(s, ','); i >= 0 && denied().MatchString(s[i:]) { // September 13, not 12
+		s = s[:i]
+	}
 	return slices.ContainsFunc(words.Of(plain(s)), func(w string) bool { return in("no", w) })
 }
 
-var request = text.Pattern(`(?i)^\W*(?:(?:hey|hi|hello|please|and|so)\W+)*(?:(?:can|could|would|will) you (?:please )?(?:remember|note|keep in mind|make a note|save|store|write down)(?: that)?|(?:kannst|könntest) du dir (?:bitte )?merken|(?:peux|pourrais)-tu (?:noter|retenir) que|¿?(?:puedes|podrías) (?:recordar|anotar) que)\W`)
+// toldIn are the stretches of a turn in which I may be somebody else: behind a colon, to the end
+// of the paragraph or, where it ends its line or a mail begins, of all; and behind a that, to the end of the
+// sentence. What stands before it says otherwise where all its words are of a list: remember that.
+func toldIn(s string) (out []span) {
+	for from, colon := 0, false; ; {
+		m := introduces().FindStringSubmatchIndex(s[from:])
+		if m == nil {
+			return out
+		}
+		label := s[from : from+m[2]]
+		if ends := lineOrStop().FindAllStringIndex(label, -1); len(ends) > 0 {
+			label = label[ends[len(ends)-1][1]:]
+		} else if colon { // my number: 555, my email:
+			label = label[strings.LastIndexAny(label, ",;")+1:]
+		}
+		from, colon = from+m[3], s[from+m[2]] == ':'
+		if !slices.ContainsFunc(words.Of(plain(label)), func(w string) bool { return !in("intro", w) }) {
+			continue
+		}
+		line, _, _ := strings.Cut(s[from:], "\n")
+		to := len(s)
+		switch end := lineOrStop().FindStringIndex(s[from:]); {
+		case colon && (strings.TrimSpace(line) == "" || mailField().MatchString(label)):
+		case colon:
+			if end := paragraph().FindStringIndex(s[from:]); end != nil {
+				to = from + end[0]
+			}
+		case end != nil:
+			to = from + end[0]
+		}
+		out = append(out, span{from, to})
+		from, colon = to, false
+	}
+}
+
+var (
+	introduces = text.Pattern(`(?i)(:|(?:^|[^\pL])(?:that|dass|daß|que|che|dat|att|что))(?:\s|$)`)
+	lineOrStop = text.Pattern(`[.!?…]\s+|\n`)
+	mailField  = text.Pattern(`(?i)^\W*(from|subject|von|betreff|de|objet|asunto|da|oggetto|assunto|van|onderwerp|från|ämne|fra|emne|от|тема)\s*$`)
+	paragraph  = text.Pattern(`\n[ \t\r]*\n`)
+)
+
+var request = text.Pattern(`(?i)^\W*(?:(?:hey|hi|hello|please|and|so|ok|okay|oh|well)\W+)*(?:(?:can|could|would|will) you (?:please )?(?:remember|note|keep in mind|make a note|save|store|write down)(?: that)?|(?:kannst|könntest) du dir (?:bitte )?merken|(?:peux|pourrais)-tu (?:noter|retenir) que|¿?(?:puedes|podrías) (?:recordar|anotar) que)\W`)
 
 // grammar.txt says itself which lists it has.
 //

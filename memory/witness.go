@@ -45,6 +45,7 @@ type witness struct {
 	ob     *Observation
 	units  []unit
 	quoted []span // in it, where no value is all that is quoted
+	told   []span // in it, where I may be somebody else
 }
 
 // newWitness takes an observation apart, in NFC as values and names are: what
@@ -58,7 +59,7 @@ func newWitness(of *Observation, left *int) *witness {
 		return w
 	}
 	w.sentences()
-	w.quoted = quotedIn(ob.Raw, "")
+	w.quoted, w.told = quotedIn(ob.Raw, ""), toldIn(ob.Raw)
 	return w
 }
 

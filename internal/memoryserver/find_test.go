@@ -48,6 +48,10 @@ func TestFind(t *testing.T) {
 			unit(2, writ.External, `{"customer":"Anna","iban":"DE66"}`),
 			unit(1, writ.System, `{"iban":"DE66","bank":"x"}`),
 		}, `{"iban":"DE66","bank":"x"}`, writ.System},
+		{"a correction that says what it is not", "The anniversary is September 13", "me: anniversary", []gateway.Unit{
+			unit(2, writ.User, "Sorry, our anniversary is September 13, not 12"),
+			unit(1, writ.User, "Our anniversary is September 12."),
+		}, "Sorry, our anniversary is September 13, not 12", writ.User},
 		{"of equals the newest", "Anna's iban is DE66", "Anna: iban", []gateway.Unit{
 			unit(2, writ.System, `{"customer":"Anna","iban":"DE66","n":2}`),
 			unit(1, writ.System, `{"customer":"Anna","iban":"DE66","n":1}`),
