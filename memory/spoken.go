@@ -169,7 +169,7 @@ var (
 	paragraph  = text.Pattern(`\n[ \t\r]*\n`)
 )
 
-var request = text.Pattern(`(?i)^\W*(?:(?:hey|hi|hello|please|and|so|ok|okay|oh|well)\W+)*(?:(?:can|could|would|will) you (?:please )?(?:remember|note|keep in mind|make a note|save|store|write down)(?: that)?|(?:kannst|könntest) du dir (?:bitte )?merken|(?:peux|pourrais)-tu (?:noter|retenir) que|¿?(?:puedes|podrías) (?:recordar|anotar) que)\W`)
+var request = text.Pattern(`(?i)^\W*(?:(?:hey|hi|hello|please|and|so|ok|okay|oh|well)\W+)*(?:(?:can|could|would|will) you (?:please )?(?:remember|note|keep in mind|make a note|save|store|write down)(?: that)?|(?:i want you to|i['’]d like you to|you should) (?:remember|know|note)(?: that)?|do(?:n['’]?t| not) forget(?: that)?|(?:kannst|könntest) du dir (?:bitte )?merken|(?:peux|pourrais)-tu (?:noter|retenir) que|¿?(?:puedes|podrías) (?:recordar|anotar) que)\W`)
 
 // grammar.txt says itself which lists it has.
 //
