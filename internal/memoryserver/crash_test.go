@@ -209,7 +209,13 @@ func (k *crashed) serve() *served {
 		k.t.Fatal(err)
 	}
 	w.Close()
-	k.t.Cleanup(s.kill)
+	k.t.Cleanup(func() {
+		s.kill()
+		<-s.read
+		if k.t.Failed() && bytes.Contains(s.said.Bytes(), []byte("altered")) {
+			k.t.Logf("a gateway said:\n%s", &s.said)
+		}
+	})
 	found := make(chan string, 1)
 	go func() {
 		defer close(s.read)
