@@ -193,7 +193,7 @@ func calls(own string, e Element, by Clicks) Calling {
 		orders = slices.DeleteFunc(slices.Clone(orders), func(o string) bool { return o == goTo })
 	}
 	for _, at := range typedAs(own, e.Name) {
-		if OrderOf(own, orders, by.Nouns, at.start, at.end) {
+		if orderOf(own, orders, by.Nouns, at.start, at.end, true) {
 			return Calling{Start: at.start, End: at.end, Orders: true}
 		}
 		if e.Role == "link" && way.End == 0 && !calledAs(e.Name, by.Names) && sayable(own, e.Name, at) {

@@ -29,6 +29,12 @@ import (
 // OrderOf reports whether the bytes [start, end) of a text are what one of some orders in it
 // is of. The nouns are words for such things.
 func OrderOf(s string, orders, nouns []string, start, end int) bool {
+	return orderOf(s, orders, nouns, start, end, false)
+}
+
+// orderOf is OrderOf; onPage says that all of the orders are done on the page that a sentence begins with,
+// "on shop.example click …", and not those alone that put something there.
+func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool {
 	if !Ordering(s[max(0, start-longestOrder):start], orders) {
 		return false // most places have none before them
 	}
@@ -51,7 +57,7 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
-		is = stands && !listedAs(said[:i]) && fitsPlace(said[:i], isPutting(order) || parsed(phrase).reaches) && Means(said, i, e)
+		is = stands && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || parsed(phrase).reaches) && Means(said, i, e)
 		return !is
 	})
 	return is
