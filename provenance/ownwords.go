@@ -29,7 +29,9 @@
 //     line that is empty. Here only a line feed ends a line, as it did for the
 //     program that put the marks there.
 //   - From a line with which mail programs begin what another wrote ("On … wrote:",
-//     "-----Original Message-----", "From: …" above "Sent: …") to the turn's end.
+//     "-----Original Message-----", "From: …" above "Sent: …") to the turn's end. Above
+//     "Subject: …" too, of a name with its address or with no line between: who has a mail
+//     written says whom it is to.
 //   - Indented code, as CommonMark has it: after an empty line four columns or
 //     more beyond the least indented line of the turn, and not the text of a list
 //     item.
@@ -166,7 +168,8 @@ var (
 		`|Begin forwarded message:[ \t]*$` +
 		`|(?:On|Am|Le|El|Il|Em|Op) [^\n]*[0-9][^\n]*(?:\n[^\n]*)?(?:wrote|schrieb|écrit|escribió|scritto|escreveu|schreef)[^\n]*:[ \t]*$` +
 		`|[*]*(?:From|Von|De|Da|Van):[^\n]*\n(?:[^\n]+\n){0,3}[ \t*]*(?:Sent|Gesendet|Envoyé|Enviado|Inviato|Verzonden)[ \t]?:` +
-		`|[*]*From:[^\n]*@[^\n]*\n(?:[^\n]+\n){0,3}[ \t*]*Date:)`)
+		`|[*]*From:[^\n]*@[^\n]*\n(?:[^\n]+\n){0,3}[ \t*]*Date:` +
+		`|[*]*(?:From|Von|De|Da|Van)[ \t]?:(?:[^\n]*<[^\n>]*@[^\n]*\n(?:[^\n]+\n){0,3}|[^\n]*@[^\n]*\n)[ \t*]*(?:Subject|Betreff|Objet|Asunto|Oggetto|Assunto|Onderwerp)[ \t]?:)`)
 
 	tagOpens   = text.Pattern(`<([\pL\pN_][\pL\pN\p{M}_:.-]*)[ \t\n/>]`)
 	tagCloses  = text.Pattern(`</[ \t\n]*([\pL\pN_][\pL\pN\p{M}_:.-]*)[ \t\n]*>`)
