@@ -3,6 +3,8 @@ package gate
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
@@ -76,7 +78,8 @@ func toldBy(d *Decision, leaves []provenance.Leaf) *visit {
 }
 
 // called is what the place is called at which the calls of some tools left their server: what it
-// said since, each time alike; "" where it did not.
+// said since, each time alike; "" where it did not, nor where a sign stands before it: a stranger may choose
+// the name of a branch, and git pushes "+main" over what is there.
 func (s *Session) called(until []policy.Source) (at string) {
 	several := false
 	for _, v := range s.visits {
@@ -88,7 +91,7 @@ func (s *Session) called(until []policy.Source) (at string) {
 			at, several = v.called, several || at != "" && at != v.called
 		}
 	}
-	if several {
+	if first, _ := utf8.DecodeRuneInString(at); several || first != '_' && !unicode.IsLetter(first) && !unicode.IsDigit(first) {
 		return ""
 	}
 	return at

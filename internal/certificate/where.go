@@ -5,6 +5,7 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -47,7 +48,7 @@ func (s *Session) tell(x *extraction, result strictjson.Value) {
 }
 
 // stillSo reports whether a source that holds until some calls gives this value yet: what the server
-// said since the last of them is this, and never something else.
+// said since the last of them is this, and never something else. No sign stands before it, which may be a command.
 func (s *Session) stillSo(l *leaf, src policy.Source) bool {
 	if len(src.Until) == 0 {
 		return true
@@ -62,8 +63,10 @@ func (s *Session) stillSo(l *leaf, src policy.Source) bool {
 			said[v.name] = true
 		}
 	}
-	return len(said) == 1 && said[name] && name != ""
+	return len(said) == 1 && said[name] && plainStart().MatchString(name)
 }
+
+var plainStart = text.Pattern(`^[\pL\p{Nd}_]`)
 
 // whereDone is the host where the acts of a contract with places are done, "" where that is not known:
 // where the latest call went, or what the browser said last where that names none; kept, not where it
