@@ -196,11 +196,7 @@ func tellsWhen(words, condition []string) bool {
 func waitsBehind(after string) bool {
 	next := behindSentence(after)
 	for _, but := range behindBut().Split(inBrackets().ReplaceAllString(after[:endOf(after)], " "), -1)[1:] {
-		words := unled(wordsOf(clausesOf(but)[0].text))
-		if len(words) == 0 {
-			continue
-		}
-		if negating[words[0]] && (len(words) == 1 || notYet[words[1]]) || len(words) <= longestDelay && hasAny(words, dating) && !hasAny(words, being) && !tells(words) {
+		if notNow(unled(wordsOf(clausesOf(but)[0].text))) {
 			return true
 		}
 	}
@@ -214,7 +210,7 @@ func waitsBehind(after string) bool {
 			if i > 0 && against[words[i-1]] && len(rest) > 2 && rest[0] == "let" && rest[1] == "me" && rest[2] != "know" {
 				return true // "but let me see it"
 			}
-			if (i == 0 || against[words[i-1]]) && len(rest) > 1 && consulting[rest[0]] && (beforehand[rest[len(rest)-1]] || beforehand[rest[1]]) {
+			if (i == 0 || against[words[i-1]]) && len(rest) > 1 && consulting[rest[0]] && (beforehand[words[i]] || beforehand[rest[len(rest)-1]] || beforehand[rest[1]]) {
 				return true
 			}
 		}
@@ -222,8 +218,19 @@ func waitsBehind(after string) bool {
 	return false
 }
 
+// notNow reports whether words behind a "but" deny an order for now, have us wait, or are a time.
+func notNow(words []string) bool {
+	n := len(words)
+	if n == 0 {
+		return false
+	}
+	waits := waiting[words[0]] || n > 1 && words[0] == "let's" && waiting[words[1]]
+	denies := negating[words[0]] && (n == 1 || notYet[words[1]]) || n == 2 && notYet[words[0]] && (negating[words[1]] || words[1] == "no")
+	return waits || denies || n <= longestDelay && hasAny(words, dating) && !hasAny(words, being) && !tells(words)
+}
+
 // behindBut is what is said against what was said before it, longestDelay the most words of one that says when.
-var behindBut = text.Pattern(`(?i)(?:^|[ \t,;–—-])(?:but|only|just|aber|mais|pero|ma|mas|maar)[ \t]`)
+var behindBut = text.Pattern(`(?i)(?:^|[ \t,;–—-])(?:but|only|just|though|although|however|perhaps|maybe|aber|jedoch|allerdings|vielleicht|mais|pero|aunque|quizás|ma|forse|mas|talvez|maar|misschien)[ \t]`)
 
 const longestDelay = 6
 
