@@ -76,6 +76,10 @@ func (j *judge) isFree(l *leaf) bool {
 	})
 }
 
+// isColumn reports whether a leaf is a column of a statement that is judged by its parts: which those are a
+// person who keeps a row sees, and no other row is that call.
+func (j *judge) isColumn(l *leaf) bool { return j.apart && len(l.path) == 3 && l.path[1] == "columns" }
+
 // keptBy says by which line the call passes.
 func (j *judge) keptBy() kept {
 	if j.contract == nil || len(j.contract.Kept) == 0 || !j.keepable() {
@@ -110,7 +114,7 @@ func (j *judge) callOf(k kept) (args []byte, texts []string) {
 	}
 	free := map[string]bool{}
 	for _, l := range j.leaves {
-		if k == keptTexts && j.isFree(l) && l.text != "" {
+		if k == keptTexts && j.isFree(l) && l.text != "" && !j.isColumn(l) {
 			free[l.pointer] = true
 			texts = append(texts, l.pointer)
 		}

@@ -87,7 +87,8 @@ func (c *call) texts(v strictjson.Value, path []string) (out []string) {
 // isText reports whether a value is a free text that is not empty.
 func (c *call) isText(v strictjson.Value, path []string) bool {
 	s, _ := v.Text()
-	return s != "" && c.free(path)
+	column := c.apart() && len(path) == 3 && path[0] == c.contract.PartsAt && path[1] == "columns"
+	return s != "" && c.free(path) && !column
 }
 
 // holds reports whether a line says of a value what it is.

@@ -129,7 +129,7 @@ grown:
   - { tool: q/click, call: { ref: e1 }, on: bank.example }
   - { tool: q/key, call: { key: Enter }, on: shop.example }
   - { tool: q/key, on: bank.example }
-  - { tool: d/run, call: { query: { adds: row, table: kept } }, texts: [/query/columns/0, /query/columns/1, /query/values/0/0, /query/values/0/1] }
+  - { tool: d/run, call: { query: { adds: row, columns: [a, b], table: kept } }, texts: [/query/values/0/0, /query/values/0/1] }
 `
 
 // worldLine is kept after a person said yes to what it would let pass, and taken back.
@@ -468,6 +468,10 @@ func (w *world) step(rules map[string]int, first bool) {
 	if name == "land" && w.IntN(4) > 0 {
 		w.say(w.pick(worldLandings))
 	}
+	if name == "settle" && w.IntN(4) == 0 {
+		w.call(rules, "a/mails", nil)
+		w.say(w.pick([]string{"ask ann@a.example", "what does ben@a.example want?"}))
+	}
 	if name == "when" || name == "soon" {
 		for range w.IntN(3) {
 			w.say(w.pick(worldDays))
@@ -733,7 +737,7 @@ func (w *world) heads(rules map[string]int) {
 // tables adds rows to what the user names, to what a person allowed, and by statements that he typed.
 func (w *world) tables(rules map[string]int) {
 	row := func() string {
-		return fmt.Sprintf("INSERT INTO %s (a, b) VALUES (%s, %s)", w.pick([]string{"users", "users", "kept", "other"}), w.pick([]string{"13", "'bobby'", "'hello'", "NULL"}), w.pick([]string{"'ann@a.example'", "'x1'", "7", "'see https://one.example/a'"}))
+		return fmt.Sprintf("INSERT INTO %s (a, %s) VALUES (%s, %s)", w.pick([]string{"users", "users", "kept", "other"}), w.pick([]string{"b", "b", "c"}), w.pick([]string{"13", "'bobby'", "'hello'", "NULL"}), w.pick([]string{"'ann@a.example'", "'x1'", "7", "'see https://one.example/a'"}))
 	}
 	for range 3 + w.IntN(4) {
 		switch w.IntN(4) {

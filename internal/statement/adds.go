@@ -24,7 +24,7 @@ const (
 // Its parts are {"adds":"row","table":"t","columns":["c"],"values":[["a"]]}, of a table or a column that it
 // adds with the defaults as values: each a text, a number too, or null. Nothing else of it is of the
 // caller's making. Names are bare words of
-// ASCII, in small letters, none of the language or of the database's own, and no column is called as its
+// ASCII, as they are written, none of the language or of the database's own, and no column is called as its
 // table is, by which a virtual table is told commands. A text is on one line. What a trigger or a rule does
 // besides was put there by who made the database.
 func Adds(d Dialect, sql string) (parts strictjson.Value, ok bool) {
@@ -38,8 +38,8 @@ func Adds(d Dialect, sql string) (parts strictjson.Value, ok bool) {
 	a := addition{parser: parser{dialect: d, tokens: tokens}}
 	a.statement()
 	a.take(";")
-	names := slices.Sorted(slices.Values(append(slices.Clone(a.columns), a.table)))
-	if a.failed || a.peek(0).kind != end || len(slices.Compact(names)) != len(a.columns)+1 || len(a.columns) > maxColumns || len(a.values) > maxRows {
+	slices.Sort(a.names)
+	if a.failed || a.peek(0).kind != end || len(slices.Compact(a.names)) != len(a.columns)+1 || len(a.columns) > maxColumns || len(a.values) > maxRows {
 		return parts, false
 	}
 	return a.parts(), true
@@ -50,6 +50,7 @@ type addition struct {
 	parser
 	adds, table string
 	columns     []string
+	names       []string // of both, in small letters
 	values      [][]byte // arrays of JSON
 }
 
@@ -195,7 +196,7 @@ var (
 	figure = regexp.MustCompile(`^(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,9})?$`)
 )
 
-// bare is the name of a table or a column, in small letters.
+// bare is the name of a table or a column, as it is written.
 func (a *addition) bare() string {
 	t := a.peek(0)
 	if t.kind != word || len(t.text) > maxName || lists["keywords"][t.text] || lists["kept"][t.text] || owned.MatchString(t.text) {
@@ -203,7 +204,8 @@ func (a *addition) bare() string {
 		return ""
 	}
 	a.at++
-	return t.text
+	a.names = append(a.names, t.text)
+	return t.raw
 }
 
 // literal is a value, as JSON.

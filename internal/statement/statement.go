@@ -80,6 +80,7 @@ const (
 type token struct {
 	kind kind
 	text string // without its marks, of what is quoted
+	raw  string // of words, as they are written
 }
 
 // scan takes a statement apart. It is not ok where two databases, or two settings of one,
@@ -106,27 +107,27 @@ func piece(d Dialect, s string) (out []token, n int) {
 		return nil, 1
 	case c == '\'':
 		if n = closing(s); n > 0 {
-			return []token{{text, s[1 : n-1]}}, n
+			return []token{{kind: text, text: s[1 : n-1]}}, n
 		}
 	case c == '"':
 		if n = closing(s); n > 0 && (d != Postgres || n-2 <= maxName) {
-			return []token{{quoted, s[1 : n-1]}}, n
+			return []token{{kind: quoted, text: s[1 : n-1]}}, n
 		}
 	case letter(c):
 		n = run(s, func(c byte) bool { return letter(c) || digit(c) })
 		if !next(s, n, `'"$`) && (d != Postgres || n <= maxName) { // no E'…', U&"…" and their like, nor a name with a $
-			return []token{{word, strings.ToLower(s[:n])}}, n
+			return []token{{word, strings.ToLower(s[:n]), s[:n]}}, n
 		}
 	case digit(c):
 		n = numeral(s)
 		if (n == len(s) || !letter(s[n]) && !digit(s[n])) && !next(s, n, `.'"$`) {
-			return []token{{number, s[:n]}}, n
+			return []token{{kind: number, text: s[:n]}}, n
 		}
 	case strings.IndexByte("(),;", c) >= 0, d == Postgres && (c == '[' || c == ']'),
 		c == '.' && (len(s) == 1 || !digit(s[1])): // .5, or a field of a name that ends in a digit
-		return []token{{sign, s[:1]}}, 1
+		return []token{{kind: sign, text: s[:1]}}, 1
 	case d == Postgres && strings.HasPrefix(s, "::"): // one by itself is a parameter
-		return []token{{sign, "::"}}, 2
+		return []token{{kind: sign, text: "::"}}, 2
 	}
 	return operator(d, s)
 }
@@ -195,9 +196,9 @@ func operator(d Dialect, s string) (out []token, n int) {
 	switch {
 	case strings.Contains(s, "--") || strings.Contains(s, "/*"): // a comment
 	case operators[s]:
-		return []token{{sign, s}}, n
+		return []token{{kind: sign, text: s}}, n
 	case n > 1 && strings.HasSuffix(s, "-") && operators[s[:n-1]] && !strings.ContainsAny(s, "~!@#%^&|?`"):
-		return []token{{sign, s[:n-1]}, {sign, "-"}}, n
+		return []token{{kind: sign, text: s[:n-1]}, {kind: sign, text: "-"}}, n
 	}
 	return nil, 0
 }
