@@ -76,6 +76,32 @@ func TestPathsNamedInDocsExist(t *testing.T) {
 
 var lineNumber = regexp.MustCompile(`\w\.go:\d+`)
 
+// TestWordsStandOnce: a table of words has a row for each. Two with different texts are what a
+// merge leaves.
+func TestWordsStandOnce(t *testing.T) {
+	rows := 0
+	for doc, text := range documents(t) {
+		seen := map[string]bool{}
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "|") {
+				clear(seen)
+				continue
+			}
+			word, _, _ := strings.Cut(line[1:], "|")
+			if word = strings.TrimSpace(word); !strings.HasPrefix(word, "`") {
+				continue
+			}
+			if rows++; seen[word] {
+				t.Errorf("%s has two rows of %s in one table", doc, word)
+			}
+			seen[word] = true
+		}
+	}
+	if rows < 100 {
+		t.Errorf("only %d rows of words found in the documents: the pattern has come apart", rows)
+	}
+}
+
 func TestContributingIsShort(t *testing.T) {
 	if n := strings.Count(read(t, "CONTRIBUTING.md"), "\n"); n > 80 {
 		t.Errorf("CONTRIBUTING.md has %d lines, at most 80", n)
