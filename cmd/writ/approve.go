@@ -349,18 +349,7 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 			}
 			continue
 		}
-		why := "From now on for this field from this source, without a question?"
-		switch {
-		case o.Keep == approval.KeepClosed:
-			why = "From now on, without a question, wherever a member of it is asked for?"
-		case o.Keep == approval.KeepPlace:
-			why = "From now on every call of this tool on this site, whatever its pages say, without a question?"
-		case o.Keep == approval.KeepValue && o.Lines[0].Call != nil:
-			why = "From now on this very call alone, without a question? A free text that is not shown here is judged each time."
-		case o.Keep == approval.KeepValue:
-			why = "From now on this exact value alone, whoever wrote it, without a question?"
-		}
-		fmt.Fprintln(out, why)
+		fmt.Fprintln(out, askedToKeep(&o))
 		for _, g := range o.Lines {
 			theirs(out, "  ", approval.Sentence(g), 0)
 			theirs(out, "      ", approval.Line(g), 0)
@@ -381,6 +370,23 @@ func readKeep(in *lines, out io.Writer, q *approval.Shown) (keep approval.Keep, 
 		}
 	}
 	return "", nil
+}
+
+// askedToKeep is what is asked of one thing that may be kept.
+func askedToKeep(o *approval.Offer) string {
+	switch {
+	case o.Keep == approval.KeepClosed:
+		return "From now on, without a question, wherever a member of it is asked for?"
+	case o.Keep == approval.KeepPlace:
+		return "From now on every call of this tool on this site, whatever its pages say, without a question?"
+	case o.Keep == approval.KeepValue && len(o.Lines[0].Texts) > 0:
+		return "From now on this call with any words in these places, without a question? They are judged each time, and one place more or fewer is another call."
+	case o.Keep == approval.KeepValue && o.Lines[0].Call != nil:
+		return "From now on this very call alone, without a question? A free text that is not shown here is judged each time."
+	case o.Keep == approval.KeepValue:
+		return "From now on this exact value alone, whoever wrote it, without a question?"
+	}
+	return "From now on for this field from this source, without a question?"
 }
 
 // watching is what writ watch is at.

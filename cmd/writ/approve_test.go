@@ -24,6 +24,7 @@ func TestReadAnswer(t *testing.T) {
 	two := []approval.Offer{{Keep: approval.KeepOurs, Lines: []policy.Grown{line, other}}, ours[1]}
 	click := json.RawMessage(`{"target":"e2"}`)
 	site := []approval.Offer{{Keep: approval.KeepPlace, Lines: []policy.Grown{{Tool: "web/click", On: "shop.example"}}}, {Keep: approval.KeepValue, Lines: []policy.Grown{{Tool: "web/click", Call: click, On: "shop.example"}}}}
+	row := []approval.Offer{{Keep: approval.KeepValue, Lines: []policy.Grown{{Tool: "shop/write_query", Call: json.RawMessage(`{"query":{"adds":"row","table":"seeds"}}`), Texts: []string{"/query/values/0/0"}}}}}
 	for _, c := range []struct {
 		arguments, typed string
 		offers           []approval.Offer
@@ -58,6 +59,7 @@ func TestReadAnswer(t *testing.T) {
 		{`{"target":"e2"}`, "f\ny\n", site, true, approval.KeepPlace, false, "web/click may be called in any way on shop.example"},
 		{`{"target":"e2"}`, "f\n\ny\n", site, true, approval.KeepValue, false, `web/click may be called with {"target":"e2"} on shop.example`}, // not every call: this one
 		{`{"target":"e2"}`, "f\n\n\nn\n", site, false, "", false, "whatever its pages say"},
+		{`{"query":"INSERT"}`, "f\ny\n", row, true, approval.KeepValue, false, "one place more or fewer is another call"},
 		{long, "f\nb\nf\ny\n", source, true, approval.KeepSource, false, "look at them first"},
 	} {
 		var out strings.Builder
