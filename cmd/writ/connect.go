@@ -236,7 +236,10 @@ func (f *flags) unchanged(c *cobra.Command, w *wiring, why string) error {
 func (f *flags) lookAt(c *cobra.Command, rep *connectReport, p *place, yes bool) (on bool, err error) {
 	switch {
 	case f.dry:
-		return false, f.show(c, rep, func(out io.Writer) { rep.print(out, p) })
+		return false, f.show(c, rep, func(out io.Writer) {
+			rep.print(out, p)
+			when(out, len(rep.Diff) > 0 || rep.Hooks != "", "Nothing was started or written: without --dry-run it is, once you said yes\n")
+		})
 	case !f.json:
 		rep.print(c.OutOrStdout(), p)
 	}

@@ -92,7 +92,7 @@ func findPlace(arg string, of scope) (*place, error) {
 	var candidates []string
 	switch {
 	case c == nil && (of != scope{} || !strings.ContainsAny(arg, `/\.`)):
-		return nil, cli.Fail(cli.ExitUsage, "writ connect --help", "the clients known by name are %s", clientNames())
+		return nil, cli.Fail(cli.ExitUsage, "writ connect --help", "the clients known by name are %s; of another one give the path of its file", clientNames())
 	case c == nil:
 		p.name, p.title, p.layout, candidates = "file", "the client", clients.Generic, []string{arg}
 	case project != "":

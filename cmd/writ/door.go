@@ -61,7 +61,11 @@ func (f *flags) starts() string {
 		return "writ serve"
 	}
 	for _, p := range places {
-		if s := p.status(); s.Config != "" {
+		switch s := p.status(); {
+		case s.Config == "":
+		case s.Client == "file":
+			return "start the client of " + cli.Printable(s.File) + ", which starts one"
+		default:
 			return "open " + s.title + ", which starts one"
 		}
 	}
