@@ -242,6 +242,23 @@ func TestExplainEscapes(t *testing.T) {
 	}
 }
 
+// What a text rests on is said as a sentence, with evidence and without.
+func TestExplainText(t *testing.T) {
+	p, c := newWorld(t, smallPolicy, smallTools)
+	d := gate.Decide(gate.Input{Policy: p, Catalogue: c, Call: gate.Call{Server: "s", Tool: "t", Arguments: strictjson.Of([]byte(`{}`))}})
+	r, err := gate.ParseRecord(d.Record())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Traces = []gate.Trace{{Pointer: "/a", Role: "content", Rule: "open"}, {Pointer: "/b", Role: "content", Rule: "open", Evidence: []gate.Ref{{Evidence: 1, Tool: "s/list", Pointer: "/x"}}}}
+	said := strings.Join(gate.Explain(r), "\n")
+	for _, want := range []string{"/a (content) is free text, which is unproven, and nothing in it needs more, label", "and nothing in it needs more than evidence "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in\n%s", want, said)
+		}
+	}
+}
+
 func TestEffectNames(t *testing.T) {
 	if got := fmt.Sprint((policy.Write | policy.Send).Names(), policy.Effect(0).Names()); got != "[write send] [read egress write send transfer delete auth]" {
 		t.Error(got)

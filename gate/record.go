@@ -179,7 +179,10 @@ func explainTrace(r *Record, t Trace) string {
 	case t.Rule == "local":
 		b.WriteString(" is free text into a local file; the text itself is unproven")
 	case t.Rule == "open":
-		b.WriteString(" is free text, which is unproven, and nothing in it needs more than")
+		b.WriteString(" is free text, which is unproven, and nothing in it needs more")
+		if len(t.Evidence) > 0 {
+			b.WriteString(" than")
+		}
 	case t.Rule == "approval":
 		b.WriteString(" was allowed by a person:")
 	case t.Rule == "governed":
