@@ -372,7 +372,7 @@ func (all *shownStatus) print(w io.Writer) {
 		when(w, len(a.Lines) > 0, "    would leave %d of them", a.With)
 		when(w, len(a.Trusts) > 0, ", and trust whoever can %s", strings.Join(a.Trusts, ", or "))
 		when(w, len(a.Lines) > 0, "\n    try: writ learn --config %s\n", cli.Printable(a.Config))
-		when(w, len(a.Lines) == 0, "    nothing that could be kept would save one of these questions\n")
+		when(w, len(a.Lines) == 0, "    no field of a tool's results would save one of these questions; what else may be kept stands in the question\n")
 	}
 	for _, n := range all.Notes {
 		fmt.Fprintln(w, cli.OneLine(n, 400))
