@@ -555,7 +555,7 @@ func printRefusal(w io.Writer, o *writ.Outcome, ran *cobra.Command) {
 	fmt.Fprintln(w, coloured(w, "31", fmt.Sprintf("%s: %s (%s)", story.Word(string(o.Status), string(r.Reason)), r.Code, r.Reason)))
 	for _, f := range r.Failures {
 		need := cli.OneLine(steps(ran, f.Need), 600)
-		if f.Pointer != "" {
+		if f.Pointer != "" && !strings.HasPrefix(f.Need, "`"+f.Pointer+"`") { // most say it themselves
 			need = cli.OneLine(f.Pointer, 200) + ": " + need
 		}
 		theirs(w, "  ", need, 0)
