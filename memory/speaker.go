@@ -245,7 +245,7 @@ func (u *utterance) apart(r, v span) bool {
 func (u *utterance) subject(r, v span) bool {
 	bound := -1
 	for i := r.to - 1; i < v.from; i++ {
-		if t := u.toks[i]; t.ends || t.joins() && (u.at(i+1).definite() || slices.ContainsFunc(u.toks[r.to:max(r.to, i)], spoken.verb)) {
+		if t := u.toks[i]; t.ends || t.joins() && !t.is("of") && (u.at(i+1).definite() || slices.ContainsFunc(u.toks[r.to:max(r.to, i)], spoken.verb)) {
 			bound = i
 		}
 	}
