@@ -78,7 +78,12 @@ func (j *judge) isFree(l *leaf) bool {
 
 // isColumn reports whether a leaf is a column of a statement that is judged by its parts: which those are a
 // person who keeps a row sees, and no other row is that call.
-func (j *judge) isColumn(l *leaf) bool { return j.apart && len(l.path) == 3 && l.path[1] == "columns" }
+func (j *judge) isColumn(l *leaf) bool { return j.isPart(l) && l.path[1] == "columns" }
+
+// isPart reports whether a leaf stands within such a statement.
+func (j *judge) isPart(l *leaf) bool {
+	return j.apart && !l.answer && len(l.path) > 1 && l.path[0] == j.contract.PartsAt
+}
 
 // keptBy says by which line the call passes.
 func (j *judge) keptBy() kept {

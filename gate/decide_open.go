@@ -85,12 +85,9 @@ func (j *judge) makesNew() bool {
 // joined are all texts of one rule read on, by the first of those that are the model's:
 // what stands in several is read as one, whoever wrote a piece of it. Of a row each is read by itself.
 func (j *judge) joined(texts, every []*leaf) map[*leaf][]string {
-	if j.apart {
-		return nil
-	}
 	first := map[*policy.ArgRule]*leaf{}
 	for _, l := range texts {
-		if first[l.rule] == nil {
+		if first[l.rule] == nil && !j.isPart(l) {
 			first[l.rule] = l
 		}
 	}

@@ -529,6 +529,9 @@ func (r *reader) reads(c *Contract, f *toolFile) {
 	if at, in := r.statement(f.Parts, "parts", c.Effect.Gated(), "parts are of a tool that acts"); at != nil {
 		r.FaultIf(len(at) > 1, f.Parts.Node, "parts are of a statement that is an argument", "parts: { /query: sqlite }")
 		c.PartsAt, c.PartsIn = at[0], in
+		for a := range c.everyArg {
+			r.FaultIf(a.Normalise && len(a.At.Tokens) > 1 && a.At.Tokens[0] == at[0], f.Parts.Node, "what stands in a statement is sent as it came, in no other form", "leave normalise out")
+		}
 	}
 }
 

@@ -273,6 +273,11 @@ func (c *call) apart() bool {
 	})
 }
 
+// isPart reports whether a path is one within such a statement.
+func (c *call) isPart(path []string) bool {
+	return c.apart() && len(path) > 1 && path[0] == c.contract.PartsAt
+}
+
 // rulesOf are the contract's rules, and those of the case that the arguments name.
 func rulesOf(c *policy.Contract, args strictjson.Value) []policy.ArgRule {
 	if c == nil {

@@ -87,8 +87,7 @@ func (c *call) texts(v strictjson.Value, path []string) (out []string) {
 // isText reports whether a value is a free text that is not empty.
 func (c *call) isText(v strictjson.Value, path []string) bool {
 	s, _ := v.Text()
-	column := c.apart() && len(path) == 3 && path[0] == c.contract.PartsAt && path[1] == "columns"
-	return s != "" && c.free(path) && !column
+	return s != "" && c.free(path) && !(c.isPart(path) && path[1] == "columns")
 }
 
 // holds reports whether a line says of a value what it is.

@@ -103,7 +103,7 @@ func (s *Session) composed(c *call, l *leaf) string {
 		}
 	}
 	atoms := provenance.Atoms(l.says())
-	if first == l && len(texts) > 1 && !c.apart() {
+	if first == l && len(texts) > 1 && !c.isPart(l.path) {
 		atoms = slices.Concat(atoms, provenance.Atoms(strings.Join(texts, "")), provenance.Atoms(strings.Join(texts, "\n")))
 	}
 	rest := l.Evidence
