@@ -209,7 +209,9 @@ func (s *Store) transact(group []*job) error {
 		defer func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.holding = false; appended {
+			// Another process may have folded the frame already, and a reader of this one
+			// followed it there: then it is known, and in no tail.
+			if s.holding = false; appended && s.known.tree.Size() < f.size {
 				s.journal.position = f.behind
 				s.known.tree, s.known.root = tree, f.root
 				maps.Copy(s.known.heads, heads)

@@ -116,6 +116,14 @@ func (p *second) read() ([]byte, error) {
 	return bytes.TrimRight(p.buf[:n], " \n"), nil
 }
 
+// lock keeps other processes from writing until unlock, where the file system has locks.
+func (p *second) lock(patience time.Duration) (unlock func()) {
+	if lockFile(p.file, patience) != nil {
+		return func() {}
+	}
+	return func() { unlockFile(p.file) }
+}
+
 // compare refuses to go on where the file was told of a log that this one does
 // not continue.
 func (s *Store) compare(ctx context.Context) error {
@@ -128,11 +136,11 @@ func (s *Store) compare(ctx context.Context) error {
 	if bytes.Equal(b, s.place.told) {
 		return nil
 	}
-	var p placed
-	var told audit.Checkpoint
-	err := json.Unmarshal(b, &p)
-	if err == nil {
-		told, err = audit.OpenCheckpoint([]byte(p.Head), s.opt.Verifier)
+	told, err := s.headIn(b)
+	if err != nil { // half of it may be what another process just writes
+		defer s.place.lock(s.opt.BusyTimeout)()
+		b, _ = s.place.read()
+		told, err = s.headIn(b)
 	}
 	if err != nil {
 		return errRolledBack // whoever wrote that, it was not this log's
@@ -142,6 +150,15 @@ func (s *Store) compare(ctx context.Context) error {
 	}
 	s.place.told = bytes.Clone(b)
 	return nil
+}
+
+// headIn is the head in what the file holds.
+func (s *Store) headIn(b []byte) (audit.Checkpoint, error) {
+	var p placed
+	if err := json.Unmarshal(b, &p); err != nil {
+		return audit.Checkpoint{}, err
+	}
+	return audit.OpenCheckpoint([]byte(p.Head), s.opt.Verifier)
 }
 
 // Continues is an error, of audit.ErrAltered, if the log does not go on from a
@@ -236,6 +253,7 @@ func (s *Store) tell(note []byte) {
 		return
 	}
 	blanks := bytes.Repeat([]byte(" "), max(0, 1024-len(b), len(s.place.told)-len(b)))
+	defer s.place.lock(s.opt.BusyTimeout)()
 	if _, err := s.place.file.WriteAt(append(append(bytes.Clone(b), blanks...), '\n'), 0); err == nil {
 		s.place.told = b
 	}

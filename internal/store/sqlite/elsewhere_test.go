@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/storetest"
@@ -269,6 +271,53 @@ func TestTwoBeside(t *testing.T) {
 		storetest.Append(t, two, "s_2", n, storetest.Entries(t, "s_2", n+1, 1)...)
 	}
 	openBeside(t, dir, place, false).Close()
+}
+
+// TestHalfTold: what another process has written half of is no other log's head.
+func TestHalfTold(t *testing.T) {
+	dir, place := t.TempDir(), filepath.Join(t.TempDir(), "heads")
+	s := openBeside(t, dir, place, false)
+	defer s.Close()
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 1)...)
+	path := placeOf(place, s.opt.Verifier)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var err error
+		for err == nil {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			default:
+			}
+			if err = lockFile(other, time.Minute); err == nil {
+				_, half := other.WriteAt(bytes.Repeat([]byte("A"), len(whole)/2), 0)
+				_, again := other.WriteAt(whole, 0)
+				unlockFile(other)
+				err = errors.Join(half, again)
+			}
+		}
+		ended <- err
+	}()
+	for n := range uint64(200) {
+		if err := appendOne(s.Append, "s_a", n+1); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 func openBeside(t *testing.T, dir, place string, accept bool) *Store {

@@ -147,15 +147,18 @@ func openJournal(database string, readOnly bool) (*journal, error) {
 }
 
 // lock waits until no other process writes.
-func (j *journal) lock(patience time.Duration) error {
+func (j *journal) lock(patience time.Duration) error { return lockFile(j.file, patience) }
+
+// lockFile waits until no other process has the file locked.
+func lockFile(f *os.File, patience time.Duration) error {
 	until := time.Now().Add(patience)
 	for wait := 20 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
-		ok, err := tryLock(j.file)
+		ok, err := tryLock(f)
 		if ok || err != nil {
 			return err
 		}
 		if time.Now().After(until) {
-			return &OpenError{Path: j.file.Name(), Reason: Locked, Hint: hints[Locked]}
+			return &OpenError{Path: f.Name(), Reason: Locked, Hint: hints[Locked]}
 		}
 		time.Sleep(wait)
 	}
@@ -263,27 +266,31 @@ func (j *journal) register() (r [8]byte, err error) {
 // read.
 func (j *journal) look() (renewed bool, err error) {
 	var h [headerSize]byte
-	n, err := j.ReadAt(h[:], 0)
-	if n < len(h) {
-		if errors.Is(err, io.EOF) && j.end == 0 {
-			return false, nil // it is being made
-		} else if errors.Is(err, io.EOF) {
-			err = errJournal
+	for try := range 3 { // who reads while it is written may find half of it
+		time.Sleep(time.Duration(try) * time.Millisecond)
+		n, err := j.ReadAt(h[:], 0)
+		if n < len(h) {
+			if errors.Is(err, io.EOF) && j.end == 0 {
+				return false, nil // it is being made
+			} else if errors.Is(err, io.EOF) {
+				err = errJournal
+			}
+			return false, err
 		}
-		return false, err
+		at := position{generation: [8]byte(h[beginning:]), end: int64(headerSize)}
+		if string(h[:len(journalMagic)]) != journalMagic || at.beginning() != binary.BigEndian.Uint32(h[beginning+8:]) {
+			continue
+		}
+		if renewed = at.generation != j.generation; renewed {
+			j.position = at
+		}
+		j.synced = int64(binary.BigEndian.Uint64(h[syncedPlace:]))
+		if !bytes.Equal(at.upTo(j.synced), h[syncedPlace:]) {
+			j.synced = 0
+		}
+		return renewed, nil
 	}
-	at := position{generation: [8]byte(h[beginning:]), end: int64(headerSize)}
-	if string(h[:len(journalMagic)]) != journalMagic || at.beginning() != binary.BigEndian.Uint32(h[beginning+8:]) {
-		return false, errJournal
-	}
-	if renewed = at.generation != j.generation; renewed {
-		j.position = at
-	}
-	j.synced = int64(binary.BigEndian.Uint64(h[syncedPlace:]))
-	if !bytes.Equal(at.upTo(j.synced), h[syncedPlace:]) {
-		j.synced = 0
-	}
-	return renewed, nil
+	return false, errJournal
 }
 
 // news is what a journal holds that was not read before.

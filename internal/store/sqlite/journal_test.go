@@ -393,6 +393,60 @@ func TestFoldBeside(t *testing.T) {
 	}
 }
 
+// between is a file that does something once a write ended, before who wrote goes on.
+type between struct {
+	medium
+	then func()
+}
+
+func (b *between) WriteAt(p []byte, at int64) (n int, err error) {
+	n, err = b.medium.WriteAt(p, at)
+	if then := b.then; then != nil && string(p[:min(4, len(p))]) == frameMagic {
+		b.then = nil
+		then()
+	}
+	return n, err
+}
+
+// TestFoldedAtOnce: another process folds a frame before its writer counts it as written,
+// and what the writer reads meanwhile and after is there once.
+func TestFoldedAtOnce(t *testing.T) {
+	for name, do := range map[string]func(*Store) appender{
+		"synced":   func(s *Store) appender { return s.Append },
+		"unsynced": func(s *Store) appender { return s.AppendUnsynced },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			ctx := context.Background()
+			one, two := openWith(t, dir, storetest.Every), openWith(t, dir, storetest.Every)
+			defer one.Close()
+			defer two.Close()
+			storetest.Append(t, one, "s_a", 0, storetest.Entries(t, "s_a", 1, 1)...)
+			m := &between{medium: one.journal.medium}
+			one.journal.medium = m
+			for n := uint64(1); n < 6; n++ {
+				m.then = func() {
+					if _, err := two.Head(ctx, "s_a"); err != nil {
+						t.Error(err)
+					}
+					if err := two.move(ctx, ending{}, false); err != nil {
+						t.Error(err)
+					}
+					if got := len(storetest.Collect(t, one.Read(ctx, "s_a", 1))); uint64(got) < n || uint64(got) > n+1 {
+						t.Errorf("%d records are read while that after %d is written", got, n)
+					}
+				}
+				if err := appendOne(do(one), "s_a", n); err != nil {
+					t.Fatal(err)
+				}
+				if got := storetest.Collect(t, one.Read(ctx, "s_a", 1)); uint64(len(got)) != n+1 {
+					t.Errorf("%d records are read, want %d", len(got), n+1)
+				}
+			}
+		})
+	}
+}
+
 // TestBomb is L09 for the journal: a payload takes hardly more memory than it is long, whatever
 // it says of itself, and what audit never seals is no record.
 func TestBomb(t *testing.T) {
