@@ -6,8 +6,10 @@ import (
 	"iter"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -355,21 +357,36 @@ func TestReferenceModel(t *testing.T) {
 	}
 	c, _ := gate.NewCatalogue(defs, p)
 	cMore, _ := gate.NewCatalogue(defs, more)
-	allowed, refused := 0, 0
-	rules := map[string]int{}
-	for seed := range sessions {
-		key := [32]byte{7, byte(seed)}
-		w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 1)), t: t, policy: p, catalogue: c, other: ruleset{more, cMore}, at: time.Unix(1_800_000_000, 0).UTC(),
-			shown: map[string][]string{}, gate: gate.NewSession("s_model", key, provenance.Caps{}), told: New("s_model", key)}
-		for i := range 4 + w.IntN(9) {
-			w.step(rules, i == 0)
-			if t.Failed() {
-				t.Fatalf("session %d:\n%s", seed, strings.Join(w.script, "\n"))
-			}
+	var mu sync.Mutex
+	allowed, refused, rules := 0, 0, map[string]int{}
+	t.Run("sessions", func(t *testing.T) { // which ends with the last of them
+		for first := range runtime.GOMAXPROCS(0) {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				acts, no, by := 0, 0, map[string]int{}
+				for seed := first; seed < sessions; seed += runtime.GOMAXPROCS(0) {
+					key := [32]byte{7, byte(seed)}
+					w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 1)), t: t, policy: p, catalogue: c, other: ruleset{more, cMore}, at: time.Unix(1_800_000_000, 0).UTC(),
+						shown: map[string][]string{}, gate: gate.NewSession("s_model", key, provenance.Caps{}), told: New("s_model", key)}
+					for i := range 4 + w.IntN(9) {
+						w.step(by, i == 0)
+						if t.Failed() {
+							t.Fatalf("session %d:\n%s", seed, strings.Join(w.script, "\n"))
+						}
+					}
+					acts += w.allowed
+					no += w.refused
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				allowed += acts
+				refused += no
+				for rule, n := range by {
+					rules[rule] += n
+				}
+			})
 		}
-		allowed += w.allowed
-		refused += w.refused
-	}
+	})
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
 	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "q/click", "q/key", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "derived:element", "n/graft", "f/new", "h/take", "d/run", "in small letters", "derived:due"} {
 		if rules[rule] < sessions/1000 {
