@@ -83,11 +83,12 @@ func (j *judge) makesNew() bool {
 }
 
 // joined are all texts of one rule read on, by the first of those that are the model's:
-// what stands in several is read as one, whoever wrote a piece of it. Of a row each is read by itself.
+// what stands in several is read as one, whoever wrote a piece of it. Of a row each is read by itself,
+// and so is what things are called for people.
 func (j *judge) joined(texts, every []*leaf) map[*leaf][]string {
 	first := map[*policy.ArgRule]*leaf{}
 	for _, l := range texts {
-		if first[l.rule] == nil && !j.isPart(l) {
+		if first[l.rule] == nil && !j.isPart(l) && !l.rule.Label {
 			first[l.rule] = l
 		}
 	}
@@ -194,6 +195,9 @@ func (j *judge) atoms(l *leaf, more []string) {
 		all = append(all, provenance.Atoms(text)...)
 	}
 	for _, a := range all {
+		if j.itself(a) {
+			continue
+		}
 		f, q, ok := j.named().Vouches(a, j.closedCollection, false)
 		if kind := string(a.Kind); !ok && !slices.Contains(missing, kind) {
 			missing = append(missing, kind)
@@ -215,6 +219,14 @@ func (j *judge) atoms(l *leaf, more []string) {
 	}
 	l.missing, l.placed = strings.Join(missing, ", "), placed
 	j.unfoundedLeaf(l, writ.ProvenanceAtom)
+}
+
+// itself reports whether a mention is of what the act is on, as "#12" in a comment on what is written so.
+func (j *judge) itself(a provenance.Atom) bool {
+	n, is := a.Counts()
+	return is && slices.ContainsFunc(j.leaves, func(l *leaf) bool {
+		return l.rule != nil && slices.Contains(l.rule.Words, provenance.Numbered) && !l.key && !l.answer && string(l.value.Raw()) == n
+	})
 }
 
 // steered holds what steers a read (`steers: true`) to what its line accepts, as that of an

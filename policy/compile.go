@@ -213,9 +213,9 @@ func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)
-	if open, ok := pick(r, f.Content, map[string]bool{"local": false, "open": true}); ok {
+	if stays, ok := pick(r, f.Content, map[string]bool{"local": true, "open": false, "label": false}); ok {
 		if a.Role == Content {
-			a.Local, a.Composed = !open, open
+			a.Local, a.Composed, a.Label = stays, !stays, f.Content.S == "label"
 		} else {
 			r.Fault(f.Content.Node, "content: "+f.Content.S+" belongs to the role content", "role: content")
 		}

@@ -285,7 +285,8 @@ type ArgRule struct {
 	MaxItems    int      // R16; 0 means 50 on authority roles, no bound else
 	Normalise   bool     // R17: replace by the canonical form, report transformed
 	Local       bool     // content: local (R14)
-	Composed    bool     // content: open (R14)
+	Composed    bool     // content: open (R14), or label
+	Label       bool     // content: label: what a thing is called, for people alone
 	Open        bool     // R16: the contract opens this object to unnamed properties
 	Owner       [][]byte // R28: constants the record's owner pointer may hold
 	OwnerUser   bool     // R28: or what the user typed

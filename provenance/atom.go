@@ -49,6 +49,9 @@ type Atom struct {
 	Kind AtomKind
 	Text string
 	Type Type
+	// Within is the path that a host's form is the end of wherever it stands, "" where it
+	// stands otherwise too: a file's name can end as a country does.
+	Within string
 }
 
 // maxAtoms bounds how many atoms of one text are looked behind.
@@ -106,8 +109,16 @@ func atomsAs(s string, undone func(string) string, let func(Atom) bool) []Atom {
 		out = append(out, Atom{Kind: HiddenAtom})
 	}
 	if read := undone(plain); read != plain {
+		// What is read of an atom that stands there so adds nothing to it: of "a_b.example", which
+		// has something behind it or has not, "ab.example".
+		known := slices.Clone(out)
+		for _, a := range out {
+			if let == nil || !let(a) {
+				known = append(known, atomsOf(undone(a.Text))...)
+			}
+		}
 		for _, a := range atomsOf(read) {
-			if !slices.Contains(out, a) {
+			if !slices.Contains(known, a) && !slices.Contains(out, a) {
 				out = append(out, a)
 			}
 		}
@@ -123,8 +134,30 @@ func atomsAs(s string, undone func(string) string, let func(Atom) bool) []Atom {
 		if !strings.Contains(s, out[i].Text) {
 			out[i].Text, out[i].Kind = "", HiddenAtom
 		}
+		out[i].Within = pathOf(s, &out[i])
 	}
 	return out
+}
+
+var relative = text.Pattern(`^[\pL\pN._-]+(?:/[\pL\pN._-]+)+$`)
+
+// pathOf is the path whose end is what looks like a host, without the marks around it, where
+// that is so of each word of a text that holds it.
+func pathOf(s string, a *Atom) (path string) {
+	if a.Kind != HostAtom {
+		return ""
+	}
+	for w := range strings.FieldsSeq(s) {
+		if !strings.Contains(w, a.Text) {
+			continue
+		}
+		w = strings.Trim(w, "\"'`()[]*.,;:!?")
+		if path != "" && w != path || !strings.HasSuffix(w, "/"+a.Text) || !relative().MatchString(w) {
+			return ""
+		}
+		path = w
+	}
+	return path
 }
 
 // plainOf is a text without what nobody sees, with wide and raised characters in
@@ -211,7 +244,7 @@ func atomsOf(plain string) (out []Atom) {
 				return found
 			}
 			if len(out) <= maxAtoms {
-				out = append(out, Atom{f.kind, strings.TrimRight(atom, ".,;:!?'"), f.t})
+				out = append(out, Atom{Kind: f.kind, Text: strings.TrimRight(atom, ".,;:!?'"), Type: f.t})
 			}
 			return " \x00 "
 		})
@@ -275,6 +308,9 @@ func isAtom(kind AtomKind, found string) bool {
 		return isKey(found)
 	case HostAtom:
 		return !abbreviation(found) && !fileName(found)
+	case LinkAtom: // "**Expected:** …" is a word of a text that is set in bold
+		_, to, _ := strings.Cut(found, ":")
+		return strings.Trim(to, "*_~`") != ""
 	}
 	return true
 }
@@ -418,6 +454,11 @@ func (n *Names) Vouches(a Atom, closed func(string) bool, cleared bool) (f Fact,
 	}
 	if number, ok := a.Counts(); ok {
 		if q, why := n.l.Typed(Query{Value: strictjson.StringOf(number), Authority: true, Words: Numbering}); why == "" {
+			return f, q, true
+		}
+	}
+	if a.Within != "" {
+		if q, why := n.l.Typed(Query{Value: strictjson.StringOf(a.Within), Authority: true, Account: true, Strict: true}); why == "" {
 			return f, q, true
 		}
 	}

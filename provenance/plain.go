@@ -36,11 +36,11 @@ func PlainAtoms(s string, names []string) []Atom {
 	if !isPath {
 		plain, _ := plainOf(s)
 		for _, host := range slices.Concat(in.hosts(slashed(plain)), in.hosts(read(plain))) {
-			a := Atom{HostAtom, host, Host}
+			a := Atom{Kind: HostAtom, Text: host, Type: Host}
 			if !strings.Contains(s, host) {
 				a = Atom{Kind: HiddenAtom}
 			}
-			if !slices.Contains(out, a) {
+			if !slices.ContainsFunc(out, func(o Atom) bool { return o.Kind == a.Kind && o.Text == a.Text }) {
 				out = append(out, a)
 			}
 			if len(out) > maxAtoms {

@@ -103,11 +103,14 @@ func (s *Session) composed(c *call, l *leaf) string {
 		}
 	}
 	atoms := provenance.Atoms(l.says())
-	if first == l && len(texts) > 1 && !c.isPart(l.path) {
+	if first == l && len(texts) > 1 && !c.isPart(l.path) && !l.rule.Label {
 		atoms = slices.Concat(atoms, provenance.Atoms(strings.Join(texts, "")), provenance.Atoms(strings.Join(texts, "\n")))
 	}
 	rest := l.Evidence
 	for _, a := range atoms {
+		if number, counts := a.Counts(); counts && c.isOn(number) {
+			continue
+		}
 		n := s.stood(c, a, rest)
 		if n == 0 {
 			return "something in it has no evidence"
@@ -118,6 +121,16 @@ func (s *Session) composed(c *call, l *leaf) string {
 		return "it rests on more than it says"
 	}
 	return ""
+}
+
+// isOn reports whether the number is of what the act is on, and people write it with a #.
+func (c *call) isOn(number string) bool {
+	for _, l := range c.leaves {
+		if !l.answer && !l.key && l.rule != nil && slices.Contains(l.rule.Words, "#") && l.value.Kind() == strictjson.Number && string(l.value.Raw()) == number {
+			return true
+		}
+	}
+	return false
 }
 
 // blank is a free text without a word, in an act that stores nothing, or what it newly makes
@@ -176,6 +189,9 @@ func (s *Session) stood(c *call, a provenance.Atom, refs []gate.Ref) int {
 		return 0
 	}
 	if n, ok := a.Counts(); ok && s.typed(&leaf{value: strictjson.StringOf(n), rule: &policy.ArgRule{Words: provenance.Numbering, Role: policy.Selector}, role: policy.Selector}, refs[0]) {
+		return 1
+	}
+	if a.Within != "" && s.typed(&leaf{value: strictjson.StringOf(a.Within), rule: &policy.ArgRule{}}, refs[0]) {
 		return 1
 	}
 	for _, t := range types {
