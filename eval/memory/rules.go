@@ -95,7 +95,6 @@ func (m *mentions) hours() time.Duration { return m.now.Sub(beginning) }
 func (m *mentions) claim(n Note, slot string) {
 	group := "agent"
 	if e := behind(m.heard, n); e != nil {
-		m.claims.Observe(e.ID)
 		if group, _, _ = strings.Cut(e.Source, "/"); e.Level == LevelStranger {
 			group = "strangers"
 		}

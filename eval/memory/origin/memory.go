@@ -11,9 +11,6 @@ import (
 // and ready; times are since any moment, and the same for all calls.
 type Memory struct {
 	claims map[string]*claim
-	order  []string // in which they were made
-	fresh  int      // observations since the last consolidation
-	seen   map[string]bool
 }
 
 // claim is one claim with its evidence, by independence group.
@@ -22,9 +19,6 @@ type claim struct {
 	support, contradict map[string]int
 	newest              time.Duration // support, or when it was made
 	supported           bool
-	failed              bool // a discriminating test failed; counts once
-	contested           int  // updates in a row that left it so
-	canonical           bool
 	belief              Belief
 	scored              time.Duration // when belief.Score is of, unless changed
 	changed             bool
@@ -32,23 +26,12 @@ type claim struct {
 
 // Belief is what is believed of a claim.
 type Belief struct {
-	Status    Status
-	Rule      Rule
-	Score     Score
-	Canonical bool
+	Status Status
+	Rule   Rule
+	Score  Score
 }
 
 var errUnknown = errors.New("origin: no such claim")
-
-// Observe counts an observation towards the cadence, each id once.
-func (m *Memory) Observe(id string) {
-	if m.seen == nil {
-		m.seen = map[string]bool{}
-	}
-	if !m.seen[id] {
-		m.seen[id], m.fresh = true, m.fresh+1
-	}
-}
 
 // Propose makes a claim, which is tentative until there is evidence. One that is
 // there stays as it is.
@@ -59,7 +42,6 @@ func (m *Memory) Propose(id string, tier Tier, at time.Duration) {
 	if m.claims[id] == nil {
 		m.claims[id] = &claim{tier: tier, support: map[string]int{}, contradict: map[string]int{}, newest: at, changed: true,
 			belief: Belief{Status: Tentative, Rule: TentativeRule}}
-		m.order = append(m.order, id)
 	}
 }
 
@@ -76,12 +58,6 @@ func (m *Memory) Contradict(id, group string, at time.Duration) (Belief, error) 
 	return m.update(id, at, func(c *claim) { c.contradict[group]++ })
 }
 
-// FailTest says that a discriminating test of a claim failed. The design keeps no
-// mark of it: the next evaluation forgets it.
-func (m *Memory) FailTest(id string, at time.Duration) (Belief, error) {
-	return m.update(id, at, func(c *claim) { c.failed = true })
-}
-
 // update changes a claim by new evidence and evaluates it.
 func (m *Memory) update(id string, at time.Duration, change func(*claim)) (Belief, error) {
 	c := m.claims[id]
@@ -90,11 +66,7 @@ func (m *Memory) update(id string, at time.Duration, change func(*claim)) (Belie
 	}
 	change(c)
 	c.changed = true
-	b, err := m.Read(id, at)
-	if c.contested++; b.Status != Contested {
-		c.contested = 0
-	}
-	return b, err
+	return m.Read(id, at)
 }
 
 // Read evaluates a claim at a time. What it comes to is the prior state of the
@@ -114,79 +86,19 @@ func (m *Memory) Read(id string, at time.Duration) (Belief, error) {
 		d := at - c.newest
 		since = &d
 	}
-	next, by, err := Next(c.belief.Status, s, c.failed, since)
+	next, by, err := Next(c.belief.Status, s, false, since)
 	if err != nil {
 		return Belief{}, err
 	}
-	c.failed = false
-	c.belief = Belief{next, by, s, c.canonical}
+	c.belief = Belief{next, by, s}
 	return c.belief, nil
 }
 
 func counts(groups map[string]int) []int { return slices.Collect(maps.Values(groups)) }
 
-// Uncertainty says of claims that compete what a trigger asks about the first:
-// how near the best two are, and how long and by how many it has been contested.
-func (m *Memory) Uncertainty(impact Impact, cost, benefit Micro, at time.Duration, ids ...string) (Uncertainty, error) {
-	u := Uncertainty{Impact: impact, Gap: One, Cost: cost, Benefit: benefit}
-	var all []Micro
-	for i, id := range ids {
-		b, err := m.Read(id, at)
-		if err != nil {
-			return u, err
-		}
-		all = append(all, b.Score.Confidence)
-		if c := m.claims[id]; i == 0 {
-			u.ContestedUpdates, u.Contradictions = c.contested, len(c.contradict)
-			u.Confidence, u.Groups = b.Score.Confidence, b.Score.SupportGroups
-		}
-	}
-	if slices.Sort(all); len(all) > 1 {
-		u.Gap = all[len(all)-1] - all[len(all)-2]
-	}
-	return u, nil
-}
-
-// Consolidation is what one consolidation did.
-type Consolidation struct {
-	Rule                        Rule
-	Promoted, Archived, Carried []string
-	Overflow                    Rule
-}
-
-// Consolidate evaluates every claim at one time and sorts them: accepted and fresh
-// enough becomes canonical, rejected and deprecated is archived, the rest is
-// carried over as far as the cap goes. Where it is not due it does nothing.
-func (m *Memory) Consolidate(taskBoundary bool, at time.Duration) (out Consolidation, err error) {
-	if out.Rule = Due(taskBoundary, m.fresh); out.Rule == NotDue {
-		return out, nil
-	}
-	m.fresh = 0
-	var open []string
-	for _, id := range m.order {
-		b, err := m.Read(id, at)
-		if err != nil {
-			return out, err
-		}
-		c := m.claims[id]
-		switch ok, _ := Promotable(b.Status, b.Score.Freshness); {
-		case ok:
-			c.canonical = true
-			out.Promoted = append(out.Promoted, id)
-		case b.Status == Rejected || b.Status == Deprecated:
-			out.Archived = append(out.Archived, id)
-		case c.supported || len(c.contradict) > 0:
-			open = append(open, id)
-		}
-	}
-	kept, over, by := Carry(open)
-	out.Carried, out.Archived, out.Overflow = kept, append(out.Archived, over...), by
-	return out, nil
-}
-
 // Clone is a memory that goes on by itself from here.
 func (m *Memory) Clone() *Memory {
-	out := &Memory{claims: map[string]*claim{}, order: slices.Clone(m.order), fresh: m.fresh, seen: maps.Clone(m.seen)}
+	out := &Memory{claims: map[string]*claim{}}
 	for id, c := range m.claims {
 		d := *c
 		d.support, d.contradict = maps.Clone(c.support), maps.Clone(c.contradict)

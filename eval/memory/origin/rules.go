@@ -37,14 +37,6 @@ const (
 	TriggerContradictions Rule = "trigger.unresolved_contradictions"
 	TriggerNovelty        Rule = "trigger.high_impact_novelty"
 	TriggerNone           Rule = "trigger.none"
-
-	TaskBoundary  Rule = "consolidation.task_boundary"
-	Cadence       Rule = "consolidation.cadence.25"
-	NotDue        Rule = "consolidation.not_due"
-	Eligible      Rule = "promotion.eligible"
-	IneligibleBy  Rule = "promotion.ineligible.state"
-	IneligibleOld Rule = "promotion.ineligible.freshness"
-	Overflow      Rule = "carryover_cap_exceeded"
 )
 
 // Next returns the state that follows and the rule that says so: the first that
@@ -117,37 +109,5 @@ func ShouldTest(u Uncertainty) (trigger, suppressed bool, by Rule) {
 	return false, false, TriggerNone
 }
 
-// Due says by which rule a consolidation is due.
-func Due(taskBoundary bool, newObservations int) Rule {
-	switch {
-	case taskBoundary:
-		return TaskBoundary
-	case newObservations > 0 && newObservations%25 == 0:
-		return Cadence
-	}
-	return NotDue
-}
-
 // Promotable says whether a claim in that state, and as fresh, becomes canonical.
-func Promotable(s Status, freshness Micro) (bool, Rule) {
-	switch {
-	case s != Accepted:
-		return false, IneligibleBy
-	case freshness < 350_000:
-		return false, IneligibleOld
-	}
-	return true, Eligible
-}
-
-// CarryOver is how many unresolved claims a task hands on.
-const CarryOver = 20
-
-// Carry cuts the unresolved claims, in their order, at the cap; by is Overflow
-// where some are left, else empty.
-func Carry(ids []string) (kept, archived []string, by Rule) {
-	n := min(len(ids), CarryOver)
-	if n < len(ids) {
-		by = Overflow
-	}
-	return ids[:n:n], ids[n:], by
-}
+func Promotable(s Status, freshness Micro) bool { return s == Accepted && freshness >= 350_000 }
