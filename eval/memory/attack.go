@@ -241,9 +241,7 @@ func (a *attacker) record(raw, ref string, more ...any) string {
 
 func (a *attacker) entity(subject string, observations ...string) string {
 	if a.entities[subject] == "" {
-		if f := a.call("create_or_link_entity_candidate", "name", subject, "entity_type", kindOf(subject), "observation_ids", observations); !f.Refused && len(f.IDs) > 0 {
-			a.entities[subject] = f.IDs[0]
-		}
+		a.entities[subject] = a.call("create_or_link_entity_candidate", "name", subject, "entity_type", kindOf(subject), "observation_ids", observations).made()
 	}
 	return a.entities[subject]
 }
@@ -256,27 +254,30 @@ func kindOf(subject string) string {
 }
 
 // propose proposes a note as a claim, from a time on where one is given.
-func (a *attacker) propose(n Note, observations []string, from string) Filed {
+func (a *attacker) propose(n Note, observations []string, from string) (claim string) {
 	about := a.entity(n.Subject, observations...)
 	if about == "" {
-		return Filed{Refused: true} // there is nothing to propose it of
+		return "" // there is nothing to propose it of
 	}
 	form := map[string]any{"subject": about, "predicate": slug(n.Predicate), "object": map[string]any{"literal": n.Value}}
 	if from != "" {
 		form["qualifiers"] = map[string]any{"valid_from": from}
 	}
-	f := a.call("propose_proposition", "text", n.Text, "about", []string{about}, "observation_ids", observations, "structured_form", form)
-	if !f.Refused && len(f.IDs) > 0 {
-		a.claims = append(a.claims, f.IDs[0])
-	}
-	return f
+	return kept(&a.claims, a.call("propose_proposition", "text", n.Text, "about", []string{about}, "observation_ids", observations, "structured_form", form))
 }
 
 func (a *attacker) remember(n Note) {
 	a.tick()
-	if f := a.done(everydayTool, a.m.Remember(n)); !f.Refused && len(f.IDs) > 0 {
-		a.claims = append(a.claims, f.IDs[0])
+	kept(&a.claims, a.done(everydayTool, a.m.Remember(n)))
+}
+
+// kept adds the id that a call made, if it made one, and returns it.
+func kept(ids *[]string, f Filed) string {
+	id := f.made()
+	if id != "" {
+		*ids = append(*ids, id)
 	}
+	return id
 }
 
 // against records words and, unless they only are to be cited, claims of a slot
@@ -284,9 +285,7 @@ func (a *attacker) remember(n Note) {
 func (a *attacker) against(n Note, raw, ref string, rivals bool, i int) (claim, rival, observation string) {
 	observation = cmp.Or(a.record(raw, ref), of(a.observations, i))
 	if rivals {
-		if f := a.propose(n, []string{observation}, ""); len(f.IDs) > 0 {
-			rival = f.IDs[0]
-		}
+		rival = a.propose(n, []string{observation}, "")
 	}
 	s := slot{subject: n.Subject, predicate: n.Predicate}
 	return cmp.Or(a.truths[s.asked()], of(a.claims, i)), cmp.Or(rival, of(a.claims, i/2)), observation
@@ -445,11 +444,8 @@ func (w *world) step(d *draw) step {
 		}
 		return step{"execute_test_result_ingest", named(func(a *attacker) string {
 			claim, rival, id := a.against(n, raw, ref, true, i)
-			f := a.call("propose_test", "proposition_ids", slices.Compact([]string{claim, rival}), "kind", "ask_user", "discriminates", map[string]string{claim: "yes", rival: "no"},
-				"rationale_observation_ids", []string{id})
-			if !f.Refused && len(f.IDs) > 0 {
-				a.tests = append(a.tests, f.IDs[0])
-			}
+			kept(&a.tests, a.call("propose_test", "proposition_ids", slices.Compact([]string{claim, rival}), "kind", "ask_user", "discriminates", map[string]string{claim: "yes", rival: "no"},
+				"rationale_observation_ids", []string{id}))
 			a.made++
 			a.call("execute_test_result_ingest", "test_id", of(a.tests, j), "outcome", outcome,
 				"observation", map[string]any{"observation_id": "x" + strconv.Itoa(a.made), "raw_payload": result.Text, "source_ref": result.ID})
@@ -531,16 +527,14 @@ func (a *attacker) shortened(steps []step, to reached) (kinds string, said []str
 func (s *System) attack(seed uint64, i, walks int) *Attack {
 	w := newWorld(seed, i)
 	base := w.begin(s)
-	out := &Attack{System: s.ID, Worlds: 1, Driven: driven()}
+	out := s.newAttack()
+	out.Worlds = 1
 	held, filed := 0, 0
 	for _, sl := range w.slots {
 		filed += count(sl.truth != "")
 		held += count(base.held[sl.asked()])
 	}
 	out.Held = share(held, filed)
-	for _, g := range goals {
-		out.Reached = append(out.Reached, Reached{Goal: g, By: map[string]int{}})
-	}
 	for _, r := range base.before {
 		out.add(&Attack{Found: []Finding{{Goal: r.goal, How: r.how, Slot: r.slot, World: worldID(seed, i), Steps: []string{"an honest agent alone"}}}})
 	}
@@ -580,9 +574,14 @@ func (s *System) attack(seed uint64, i, walks int) *Attack {
 	return out
 }
 
-func driven() (out []Driven) {
+// newAttack is a search that tried nothing yet.
+func (s *System) newAttack() *Attack {
+	out := &Attack{System: s.ID}
 	for _, t := range tools {
-		out = append(out, Driven{Tool: t})
+		out.Driven = append(out.Driven, Driven{Tool: t})
+	}
+	for _, g := range goals {
+		out.Reached = append(out.Reached, Reached{Goal: g, By: map[string]int{}})
 	}
 	return out
 }
@@ -608,20 +607,13 @@ func (t *Attack) known(f Finding) bool {
 func (t *Attack) add(o *Attack) {
 	t.Worlds, t.Sequences, t.Calls = t.Worlds+o.Worlds, t.Sequences+o.Sequences, t.Calls+o.Calls
 	t.Held = share(t.Held.Count+o.Held.Count, t.Held.Of+o.Held.Of)
-	if t.Driven == nil {
-		t.Driven = driven()
-	}
 	for k, d := range o.Driven {
 		t.Driven[k].Calls += d.Calls
 		t.Driven[k].Accepted += d.Accepted
 		t.Driven[k].Malformed += d.Malformed
 	}
-	if t.Reached == nil {
-		t.Reached = o.Reached
-	} else {
-		for k := range o.Reached {
-			t.Reached[k].add(&o.Reached[k])
-		}
+	for k := range o.Reached {
+		t.Reached[k].add(&o.Reached[k])
 	}
 	for _, f := range o.Found {
 		if !t.known(f) && len(t.Found) < mostFound {

@@ -68,7 +68,7 @@ func conversations(seed uint64, from, to int) *library {
 	for i := from; i < to; i++ {
 		c := newConversation(seed, i)
 		common := c.common()
-		for _, p := range c.probes {
+		for _, p := range c.questions {
 			l.worded = append(l.worded, common(&p))
 			for k := range p.gold {
 				p.gold[k] += len(l.turns)
@@ -210,7 +210,7 @@ func (f *finds) row(s *System, data string, claims int) Recall {
 
 // common returns what reports whether a question shares a word of four letters or more with
 // all its evidence, one that stands in fewer than one turn of twenty.
-func (c *conversation) common() func(q *probe) bool {
+func (c *library) common() func(q *probe) bool {
 	said := make([]map[string]bool, len(c.turns))
 	often := map[string]int{}
 	for i := range c.turns {

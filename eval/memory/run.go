@@ -135,22 +135,22 @@ func Run(o Options) (*Report, error) {
 	n := len(o.Systems)
 	found := make([][]Recall, n)
 	var jobs []func()
-	part := func(name string, job func(i int, s *System)) {
-		for i := range o.Systems {
-			if o.Only == "" || o.Only == name {
-				jobs = append(jobs, func() { job(i, &o.Systems[i]) })
-			}
+	part := func(name string, job func(i int, s *System)) bool {
+		if o.Only != "" && o.Only != name {
+			return false
 		}
-	}
-	if o.Only == "" || o.Only == RevisionPart {
-		r.Plain, r.Spelled, r.Long = make([]Revision, n), make([]Revision, n), make([]Long, n)
-	}
-	if o.Only == "" || o.Only == AttackPart {
-		r.Attacks, r.Whose = make([]Attack, n), make([]Whose, n)
+		for i := range o.Systems {
+			jobs = append(jobs, func() { job(i, &o.Systems[i]) })
+		}
+		return true
 	}
 	part(RecallPart, func(i int, s *System) { found[i] = s.recall(&o, files) })
-	part(RevisionPart, func(i int, s *System) { r.Plain[i], r.Spelled[i], r.Long[i] = s.revise(&o) })
-	part(AttackPart, func(i int, s *System) { r.Attacks[i], r.Whose[i] = s.attacks(&o), s.whose(o.Seeds, o.every) })
+	if part(RevisionPart, func(i int, s *System) { r.Plain[i], r.Spelled[i], r.Long[i] = s.revise(&o) }) {
+		r.Plain, r.Spelled, r.Long = make([]Revision, n), make([]Revision, n), make([]Long, n)
+	}
+	if part(AttackPart, func(i int, s *System) { r.Attacks[i], r.Whose[i] = s.attacks(&o), s.whose(o.Seeds, o.every) }) {
+		r.Attacks, r.Whose = make([]Attack, n), make([]Whose, n)
+	}
 	err := measure.Each(context.Background(), len(jobs), o.Progress, func(_ context.Context, i int) error {
 		jobs[i]() // each one's result has a place of its own
 		return nil
@@ -176,13 +176,13 @@ func (s *System) revise(o *Options) (Revision, Revision, Long) {
 }
 
 func (s *System) attacks(o *Options) Attack {
-	all := Attack{System: s.ID}
+	all := s.newAttack()
 	for _, seed := range o.Seeds {
 		for i := range o.worlds {
 			all.add(s.attack(seed, i, o.Walks))
 		}
 	}
-	return all
+	return *all
 }
 
 // together names the rows of many conversations in one memory.

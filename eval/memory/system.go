@@ -36,6 +36,14 @@ type Filed struct {
 	Malformed bool
 }
 
+// made is the id of what was asked for, "" for none.
+func (f Filed) made() string {
+	if f.Refused || len(f.IDs) == 0 {
+		return ""
+	}
+	return f.IDs[0]
+}
+
 // Item is one thing a memory answers with.
 type Item struct {
 	ID string

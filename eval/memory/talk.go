@@ -30,18 +30,12 @@ const (
 	wrongPerson     = 5 // apart: nothing is so that is asked
 )
 
-// conversation is two people over several sessions.
-type conversation struct {
-	turns    []turn
-	sessions int
-	probes   []probe
-}
-
 const sessionsOfOne = 24
 
-// newConversation draws a conversation: who tells what in which session, with
-// turns about the same things beside it that are no evidence, and small talk.
-func newConversation(seed uint64, i int) *conversation {
+// newConversation draws a conversation of two people over several sessions: who
+// tells what in which, with turns about the same things beside it that are no
+// evidence, and small talk.
+func newConversation(seed uint64, i int) *library {
 	d := newDraw(seed, "conversation-"+strconv.Itoa(i))
 	names := list("first_names")
 	// Those of one seed have different names, as far as there are: they may stand
@@ -76,7 +70,7 @@ func newConversation(seed uint64, i int) *conversation {
 			}
 		}
 	}
-	c := &conversation{sessions: sessionsOfOne}
+	c := &library{sessions: sessionsOfOne}
 	at := map[told]int{} // the turn something was told in
 	for s, events := range said {
 		speaker := d.n(2)
@@ -121,15 +115,15 @@ func newConversation(seed uint64, i int) *conversation {
 					q.category, q.text = inferredFrom, data.Topics[t].Hinted
 				}
 				q.text = fill(q.text, "", p)
-				c.probes = append(c.probes, q)
+				c.questions = append(c.questions, q)
 			case len(other) > 0:
-				c.probes = append(c.probes, probe{wrongPerson, fill(data.Topics[t].Asked, "", p), gold(other)})
+				c.questions = append(c.questions, probe{wrongPerson, fill(data.Topics[t].Asked, "", p), gold(other)})
 			}
 		}
 	}
 	for h := range data.Heaps {
 		for p := range who {
-			c.probes = append(c.probes, probe{severalSessions, fill(data.Heaps[h].Asked, "", p), gold(where[[2]int{p, -1 - h}])})
+			c.questions = append(c.questions, probe{severalSessions, fill(data.Heaps[h].Asked, "", p), gold(where[[2]int{p, -1 - h}])})
 		}
 	}
 	return c
