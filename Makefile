@@ -81,7 +81,7 @@ check: $(BIN)/staticcheck ## gofmt, go vet, staticcheck, licences, the evaluatio
 	if [ -n "$$bad" ]; then echo "gofmt -l:"; echo "$$bad"; exit 1; fi
 	go vet ./...
 	$(BIN)/staticcheck ./...
-	go run ./internal/notices -check THIRD_PARTY_NOTICES
+	go run ./internal/release -notices THIRD_PARTY_NOTICES -check
 	go test -count=1 -run '^TestOneDoor$$' .
 	@found="$$(for d in $$(go list -deps -test -f '{{if .Module}}{{if .Module.Main}}{{.Dir}}{{end}}{{end}}' $(ALONE) | grep -v /internal/certificate$$ | sort -u); do cat $$d/*.go; done | \
 	  awk '/^func /{f = $$0; sub(/^func (\([^)]*\) )?/, "", f); sub(/[[(].*/, "", f)} /^\t+(defer )?go [a-zA-Z(]|\.Go\(|\.Parallel\(/{print f}' | sort -u | paste -sd'|')"; \
@@ -177,11 +177,11 @@ lines: ## count the lines of Go that are no tests: linked into writ, apart from 
 	@all="$$(git ls-files '*.go' | grep -v _test.go)"; of() { xargs cat | wc -l; }; \
 	linked="$$(go list -deps -f '{{if .Module}}{{if .Module.Main}}{{$$d := .Dir}}{{range .GoFiles}}{{$$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}' ./cmd/writ | grep .)"; \
 	echo "linked into writ $$(echo "$$linked" | of)"; \
-	echo "evaluation and test support $$(echo "$$all" | grep -E '^(eval|cmd/writ-eval|internal/(storetest|hostile|conformance|definitions|notices|release))/' | of)"; \
+	echo "evaluation and test support $$(echo "$$all" | grep -E '^(eval|cmd/writ-eval|internal/(storetest|hostile|conformance|definitions|release))/' | of)"; \
 	echo "$$linked" | xargs wc -l | awk -v p="$$PWD/" '$$2 != "total" { d = substr($$2, length(p) + 1); if (!sub("/[^/]*$$", "", d)) d = "."; n[d] += $$1 } END { for (d in n) print n[d], d }' | sort -rn
 
 notices: ## regenerate THIRD_PARTY_NOTICES
-	go run ./internal/notices -o THIRD_PARTY_NOTICES
+	go run ./internal/release -notices THIRD_PARTY_NOTICES
 
 pictures: ## the pictures in docs, as a test sees them in Chromium
 	rm -rf dist/pictures

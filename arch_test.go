@@ -132,7 +132,7 @@ var lattice = []layer{
 	{name: "evaluation", packages: []string{"eval/..."},
 		may: slices.Concat(below, []string{"internal/strictyaml", "internal/gateway", "internal/ask", "internal/mcp/upstream", "eval/measure"}), outside: anything},
 	{name: "the example server", packages: []string{"internal/example"}, may: slices.Concat(words, []string{"internal/mcp/downstream", "internal/mcp/rpc"})},
-	{name: "development tools", packages: []string{"internal/conformance", "internal/notices", "internal/release"}},
+	{name: "development tools", packages: []string{"internal/conformance", "internal/release"}},
 	{name: "test support: a server that wants a login", packages: []string{"internal/login/standin"}},
 	{name: "test support: a database", packages: []string{"internal/statement/throwaway"}},
 	{name: "test support: a collector", packages: []string{"internal/otlp/standin"}, outside: []string{"go.opentelemetry.io/proto/otlp/...", "google.golang.org/protobuf/..."}},
@@ -303,7 +303,7 @@ func TestSecondOpinion(t *testing.T) {
 var products = []string{"cmd/writ", "guard"}
 
 // apart are evaluation and test support. Nothing of them is in a product.
-var apart = []string{"eval/...", "cmd/writ-eval", "internal/storetest/...", "internal/hostile/...", "internal/otlp/standin", "internal/conformance", "internal/definitions", "internal/notices", "internal/release"}
+var apart = []string{"eval/...", "cmd/writ-eval", "internal/storetest/...", "internal/hostile/...", "internal/otlp/standin", "internal/conformance", "internal/definitions", "internal/release"}
 
 // inTests are libraries that tests alone use.
 var inTests = []string{"github.com/anishathalye/porcupine/...", "go.uber.org/goleak/...", "pgregory.net/rapid/..."}

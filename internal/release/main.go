@@ -5,6 +5,7 @@
 // of the commit and, for the signature, ssh-keygen.
 //
 //	go run ./internal/release -version v1.2.3 -time 1800000000 -out dist/release [-key FILE]
+//	go run ./internal/release -notices THIRD_PARTY_NOTICES [-check]
 package main
 
 import (
@@ -61,7 +62,12 @@ func run() error {
 	out := flag.String("out", "", "directory that is made, and must not be there")
 	only := flag.String("systems", strings.Join(systems, ","), "for which systems")
 	key := flag.String("key", "", "private key of the operator's, for ssh-keygen -Y sign")
+	licences := flag.String("notices", "", "write the licences of all that is linked to `FILE`, and release nothing")
+	check := flag.Bool("check", false, "look whether they stand there instead")
 	flag.Parse()
+	if *licences != "" {
+		return noticed(*licences, *check)
+	}
 	if *out == "" || *at <= 0 || flag.NArg() > 0 {
 		return errors.New("give -version, -time and -out")
 	}

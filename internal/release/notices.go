@@ -1,33 +1,15 @@
-// Command notices writes THIRD_PARTY_NOTICES: the licence texts of every
-// module linked into cmd/writ, on all systems it is built for, and of Go's
-// standard library. It trusts the go command and the module cache, whose
-// checksums go.sum holds.
-//
-//	go run ./internal/notices -o THIRD_PARTY_NOTICES
-//	go run ./internal/notices -check THIRD_PARTY_NOTICES
 package main
 
 import (
 	"bytes"
 	"cmp"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 )
-
-// program is what is shipped, by import path: the go command finds the module
-// from any folder in it.
-const program = "github.com/writ-project/writ/cmd/writ"
-
-// systems are those the Makefile builds for. A module can be linked on one
-// only.
-var systems = []string{"linux/amd64", "linux/arm64", "darwin/arm64", "windows/amd64"}
 
 type linked struct{ Path, Version, Dir string }
 
@@ -36,13 +18,10 @@ func (m linked) heading() string { return strings.TrimSpace(m.Path + " " + m.Ver
 // linkedOn lists the modules that the program links on one system.
 func linkedOn(system string) ([]linked, error) {
 	goos, goarch, _ := strings.Cut(system, "/")
-	c := exec.Command("go", "list", "-deps", "-f", `{{with .Module}}{{if not .Main}}{{.Path}}{{"\t"}}{{.Version}}{{"\t"}}{{.Dir}}{{end}}{{end}}`, program)
-	c.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
-	var errs bytes.Buffer
-	c.Stderr = &errs
-	out, err := c.Output()
+	out, err := output([]string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0"},
+		"go", "list", "-deps", "-f", `{{with .Module}}{{if not .Main}}{{.Path}}{{"\t"}}{{.Version}}{{"\t"}}{{.Dir}}{{end}}{{end}}`, program)
 	if err != nil {
-		return nil, fmt.Errorf("go list for %s: %w\n%s", system, err, errs.Bytes())
+		return nil, fmt.Errorf("%s: %w", system, err)
 	}
 	var all []linked
 	for line := range strings.FieldsFuncSeq(string(out), func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -78,9 +57,11 @@ func texts(dir string) ([]string, error) {
 
 const rule = "================================================================================\n"
 
-// generate writes the whole file.
-func generate() ([]byte, error) {
-	root, err := exec.Command("go", "env", "GOROOT").Output() // with its LICENSE
+// notices is THIRD_PARTY_NOTICES: the licence texts of every module that the program
+// links on any of the systems, and of Go's standard library. It trusts the module cache,
+// whose checksums go.sum holds.
+func notices() ([]byte, error) {
+	root, err := output(nil, "go", "env", "GOROOT") // with its LICENSE
 	if err != nil {
 		return nil, err
 	}
@@ -120,33 +101,18 @@ func generate() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func run() error {
-	out := flag.String("o", "", "file to write")
-	check := flag.String("check", "", "file that must be what would be written")
-	flag.Parse()
-	if (*out == "") == (*check == "") {
-		return errors.New("give -o FILE or -check FILE")
-	}
-	b, err := generate()
+// noticed writes that file, or looks whether it stands there.
+func noticed(file string, check bool) error {
+	b, err := notices()
 	if err != nil {
 		return err
 	}
-	if *out != "" {
-		return os.WriteFile(*out, b, 0o644)
+	if !check {
+		return os.WriteFile(file, b, 0o644)
 	}
-	have, err := os.ReadFile(*check)
-	if err != nil {
-		return err
+	have, err := os.ReadFile(file)
+	if err == nil && !bytes.Equal(have, b) {
+		err = fmt.Errorf("%s is stale: make notices", file)
 	}
-	if !bytes.Equal(have, b) {
-		return fmt.Errorf("%s is stale: make notices", *check)
-	}
-	return nil
-}
-
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "notices:", err)
-		os.Exit(1)
-	}
+	return err
 }
