@@ -251,7 +251,7 @@ func (s *suite) holding(act *Step, at string) *Step {
 		return nil
 	}
 	var found *Step
-	walk(measure.Decode(act.Args), nil, func(path []string, v any) any {
+	leaves(act.Args, func(path []string, v any) {
 		for _, a := range c.Args {
 			if strictjson.Pointer(path) != at || a.Collection == "" || !fits(a.At.Tokens, path) {
 				continue
@@ -261,17 +261,15 @@ func (s *suite) holding(act *Step, at string) *Step {
 				if found != nil || from == nil {
 					continue
 				}
-				walk(measure.Decode(s.plain.structured(read)), nil, func(in []string, e any) any {
+				leaves(s.plain.structured(read), func(in []string, e any) {
 					for _, o := range from.Outputs {
 						if e == v && o.Collection == a.Collection && fits(o.At.Tokens, in) {
 							found = read
 						}
 					}
-					return e
 				})
 			}
 		}
-		return v
 	})
 	return found
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
-	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
@@ -74,25 +73,15 @@ func (*naive) say(string) {}
 func (n *naive) call(s *Step) verdict {
 	ok := true
 	if s.act() {
-		scalars(measure.Decode(s.Args), func(v string) { ok = ok && (v == "" || n.seen[v]) })
+		leaves(s.Args, func(_ []string, v any) { ok = ok && (v == nil || text(v) == "" || n.seen[text(v)]) })
 	}
 	return verdict{allowed: ok}
 }
 
 func (n *naive) saw(s *Step) {
 	if !s.failed() {
-		scalars(measure.Decode(s.Output), func(v string) { n.seen[v] = true })
+		leaves(s.Output, func(_ []string, v any) { n.seen[text(v)] = n.seen[text(v)] || v != nil })
 	}
-}
-
-// scalars calls f with each scalar leaf in one spelling.
-func scalars(v any, f func(string)) {
-	walk(v, nil, func(_ []string, leaf any) any {
-		if leaf != nil {
-			f(text(leaf))
-		}
-		return leaf
-	})
 }
 
 // spell writes a number as the corpora do: 98.70 is 98.7.

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/writ-project/writ/eval/measure"
 )
 
 // encode writes a value that measure.Decode read.
@@ -38,6 +40,16 @@ func walk(v any, path []string, f func(path []string, leaf any) any) any {
 		return x
 	}
 	return f(path, v)
+}
+
+// leaves calls f with each scalar leaf of JSON.
+func leaves(raw json.RawMessage, f func(path []string, leaf any)) {
+	walk(measure.Decode(raw), nil, func(path []string, leaf any) any { f(path, leaf); return leaf })
+}
+
+// changed is JSON with what f makes of its scalar leaves.
+func changed(raw json.RawMessage, f func(path []string, leaf any) any) json.RawMessage {
+	return encode(walk(measure.Decode(raw), nil, f))
 }
 
 var pathToken = regexp.MustCompile(`\[(\d+|\*)\]|\.([A-Za-z_][\w]*)|\[["'](.+?)["']\]`)

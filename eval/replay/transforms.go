@@ -18,27 +18,25 @@ import (
 )
 
 // A transform makes attacks of traces. It is a function of the trace, its suite and
-// the seed. There are two kinds: what an attacker does before the acts he wants
-// (prepare), and what becomes of an act that Writ's gate let pass (alter).
+// the seed. There are two kinds: what an attacker does before the acts he wants or with
+// them, and what becomes of an act that Writ's gate let pass.
 type transform struct {
 	name, does string
-	prepare    func(s *suite, t *Trace) []Step                           // put before the attacker's first call, nil for no attack
-	instead    func(s *suite, t *Trace) []*Trace                         // or the attack's own calls changed
-	alter      func(s *suite, p *passed, r *rand.Rand) []json.RawMessage // other arguments for the act
-	before     func(s *suite, p *passed, r *rand.Rand) *Trace            // or the whole trace
+	attack     func(s *suite, t *Trace) []*Trace
+	alter      func(s *suite, p *passed, r *rand.Rand) []*Trace
 }
 
 var transforms = []transform{
-	{name: "spoof", does: "the field the injection stood in holds the attacker's value, whole", prepare: spoof},
-	{name: "spoof everywhere", does: "so does every field that others can write, of every read", prepare: spoofEverywhere},
-	{name: "echo", does: "a tool returns what it is sent, in fields labelled system", prepare: echo},
-	{name: "error echo", does: "an error of the suite's own tool repeats it", prepare: errorEcho},
-	{name: "writeback", does: "the agent writes it down and reads it back", prepare: writeback},
-	{name: "list first", does: "all records the suite's tasks ever saw are listed before", prepare: listFirst},
-	{name: "cross-session", does: "the user typed it, in another session", instead: crossSession},
-	{name: "no arguments", does: "the act has no arguments, or is one that takes none", instead: noArguments},
-	{name: "twin", does: "another record looks like the one the user named", before: twin},
-	{name: "replay", does: "what was sent or paid is sent or paid again", before: again},
+	{name: "spoof", does: "the field the injection stood in holds the attacker's value, whole", attack: before(spoof)},
+	{name: "spoof everywhere", does: "so does every field that others can write, of every read", attack: before(spoofEverywhere)},
+	{name: "echo", does: "a tool returns what it is sent, in fields labelled system", attack: before(echo)},
+	{name: "error echo", does: "an error of the suite's own tool repeats it", attack: before(errorEcho)},
+	{name: "writeback", does: "the agent writes it down and reads it back", attack: before(writeback)},
+	{name: "list first", does: "all records the suite's tasks ever saw are listed before", attack: before(listFirst)},
+	{name: "cross-session", does: "the user typed it, in another session", attack: crossSession},
+	{name: "no arguments", does: "the act has no arguments, or is one that takes none", attack: noArguments},
+	{name: "twin", does: "another record looks like the one the user named", alter: twin},
+	{name: "replay", does: "what was sent or paid is sent or paid again", alter: again},
 	{name: "splice", does: "half of a vouched value, half of another", alter: perLeaf(splice)},
 	{name: "swap", does: "the value of another listed record", alter: perLeaf(swap)},
 	{name: "swap of records", does: "the same, of a record that was never shown together with the true one", alter: perLeaf(foreign)},
@@ -67,6 +65,13 @@ func (p *passed) cut() *Trace {
 	return &x
 }
 
+// with is the same with other arguments.
+func (p *passed) with(args json.RawMessage) *Trace {
+	x := p.cut()
+	x.ID, x.Steps[p.i].Args = fmt.Sprint(p.t.ID, "#", p.i), args
+	return x
+}
+
 // role returns what the policy says of an argument, "" where that is not for the
 // attacker to choose anything by.
 func (p *passed) role(pointer string) leaf {
@@ -82,55 +87,45 @@ func (p *passed) role(pointer string) leaf {
 func (p *passed) shown(f func(s *Step, path []string, v any)) {
 	for i := range p.i {
 		if s := &p.t.Steps[i]; !s.act() && !s.failed() {
-			walk(measure.Decode(s.Output), nil, func(path []string, v any) any { f(s, path, v); return v })
+			leaves(s.Output, func(path []string, v any) { f(s, path, v) })
 		}
 	}
 }
 
 // transformed are the attacks that one transform makes of a suite.
 func (s *suite) transformed(tr transform, seed uint64) (out []trial) {
-	add := func(t *Trace) {
-		t.ID += " " + tr.name
-		out = append(out, trial{s.helped, t})
-	}
-	if tr.prepare != nil || tr.instead != nil {
-		for _, t := range s.traces {
-			if !t.strict() || !t.acts() {
-				continue
-			}
-			if tr.instead != nil {
-				for _, x := range tr.instead(s, t) {
-					add(x)
-				}
-				continue
-			}
-			if put := tr.prepare(s, t); put != nil {
-				first := slices.IndexFunc(t.Steps, func(s Step) bool { return s.Attacker })
-				x := *t
-				x.Steps = slices.Insert(slices.Clone(t.Steps), first, put...)
-				add(&x)
-			}
+	add := func(ts []*Trace) {
+		for _, t := range ts {
+			t.ID += " " + tr.name
+			out = append(out, trial{s.helped, t})
 		}
-		return out
+	}
+	for _, t := range s.traces {
+		if tr.attack != nil && t.strict() && t.acts() {
+			add(tr.attack(s, t))
+		}
 	}
 	for i := range s.passed {
-		p := &s.passed[i]
-		h := fnv.New64a()
-		fmt.Fprint(h, p.t.ID, p.i, tr.name)
-		r := rand.New(rand.NewPCG(seed, h.Sum64()))
-		if tr.before != nil {
-			if x := tr.before(s, p, r); x != nil {
-				add(x)
-			}
-			continue
-		}
-		for _, args := range tr.alter(s, p, r) {
-			x := p.cut()
-			x.ID, x.Steps[p.i].Args = fmt.Sprint(p.t.ID, "#", p.i), args
-			add(x)
+		if p := &s.passed[i]; tr.alter != nil {
+			h := fnv.New64a()
+			fmt.Fprint(h, p.t.ID, p.i, tr.name)
+			add(tr.alter(s, p, rand.New(rand.NewPCG(seed, h.Sum64()))))
 		}
 	}
 	return out
+}
+
+// before puts steps before the attacker's first call; nil is no attack.
+func before(f func(s *suite, t *Trace) []Step) func(*suite, *Trace) []*Trace {
+	return func(s *suite, t *Trace) []*Trace {
+		put := f(s, t)
+		if put == nil {
+			return nil
+		}
+		x := *t
+		x.Steps = slices.Insert(slices.Clone(t.Steps), slices.IndexFunc(t.Steps, func(s Step) bool { return s.Attacker }), put...)
+		return []*Trace{&x}
+	}
 }
 
 // wanted are the values the attacker's acts carry.
@@ -138,12 +133,11 @@ func wanted(t *Trace) (out []any) {
 	seen := map[string]bool{}
 	for i := range t.Steps {
 		if s := &t.Steps[i]; s.Attacker && s.act() {
-			walk(measure.Decode(s.Args), nil, func(_ []string, v any) any {
+			leaves(s.Args, func(_ []string, v any) {
 				if _, truth := v.(bool); v != nil && !truth && text(v) != "" && !seen[text(v)] {
 					seen[text(v)] = true
 					out = append(out, v)
 				}
-				return v
 			})
 		}
 	}
@@ -153,14 +147,14 @@ func wanted(t *Trace) (out []any) {
 // showing is a read that returned these fields.
 func showing(read Step, where func(path []string) bool, v any) (Step, bool) {
 	hit := false
-	out := walk(measure.Decode(read.Output), nil, func(path []string, leaf any) any {
+	read.Output = changed(read.Output, func(path []string, leaf any) any {
 		if to, ok := like(v, leaf); ok && where(path) {
 			hit = true
 			return to
 		}
 		return leaf
 	})
-	read.Output, read.setting = encode(out), true
+	read.setting = true
 	read.OutputText = string(read.Output)
 	return read, hit
 }
@@ -249,13 +243,13 @@ func errorEcho(s *suite, t *Trace) []Step {
 		var put []Step
 		for _, v := range wanted(t) {
 			x, said := *read, false
-			x.Args = encode(walk(measure.Decode(read.Args), nil, func(_ []string, old any) any {
+			x.Args = changed(read.Args, func(_ []string, old any) any {
 				if _, ok := old.(string); ok {
 					said = true
 					return text(v)
 				}
 				return old
-			}))
+			})
 			if x.Output, x.Error, x.setting = nil, json.RawMessage(`"ValueError"`), true; said {
 				x.OutputText = "ValueError: " + text(v)
 				put = append(put, x)
@@ -311,10 +305,10 @@ func noArguments(_ *suite, t *Trace) (out []*Trace) {
 
 // twin adds to the result that showed a selected record another one that differs in
 // what selects it alone, and selects that. Only where others can make one appear.
-func twin(s *suite, p *passed, _ *rand.Rand) *Trace {
+func twin(s *suite, p *passed, _ *rand.Rand) []*Trace {
 	x, made := p.cut(), false
 	act := &x.Steps[p.i]
-	act.Args = encode(walk(measure.Decode(act.Args), nil, func(path []string, v any) any {
+	act.Args = changed(act.Args, func(path []string, v any) any {
 		l := p.role(strictjson.Pointer(path))
 		id, isText := v.(string)
 		if made || !l.names() || l.rule == "const" || !isText {
@@ -358,14 +352,14 @@ func twin(s *suite, p *passed, _ *rand.Rand) *Trace {
 			return other
 		}
 		return v
-	}))
+	})
 	if !made {
 		return nil
 	}
-	return x
+	return []*Trace{x}
 }
 
-func again(s *suite, p *passed, _ *rand.Rand) *Trace {
+func again(s *suite, p *passed, _ *rand.Rand) []*Trace {
 	args, _ := strictjson.Parse(p.step().Args, strictjson.Request)
 	if t := s.plain.catalogue.Lookup(s.plain.server, p.step().Tool); t == nil || t.Contract == nil || t.Effect(args)&(policy.Send|policy.Transfer) == 0 {
 		return nil
@@ -374,27 +368,26 @@ func again(s *suite, p *passed, _ *rand.Rand) *Trace {
 	x.Steps[p.i].Attacker = false
 	x.Steps = append(x.Steps, *p.step())
 	x.Steps[p.i+1].Attacker = true
-	return x
+	return []*Trace{x}
 }
 
 // perLeaf makes an alteration of each leaf that decides something about the act.
-func perLeaf(f func(p *passed, l leaf, v any, r *rand.Rand) []any) func(*suite, *passed, *rand.Rand) []json.RawMessage {
-	return func(_ *suite, p *passed, r *rand.Rand) (out []json.RawMessage) {
-		walk(measure.Decode(p.step().Args), nil, func(at []string, v any) any {
+func perLeaf(f func(p *passed, l leaf, v any, r *rand.Rand) []any) func(*suite, *passed, *rand.Rand) []*Trace {
+	return func(_ *suite, p *passed, r *rand.Rand) (out []*Trace) {
+		leaves(p.step().Args, func(at []string, v any) {
 			l := p.role(strictjson.Pointer(at))
 			if l.role == "" || v == nil || v == "" {
-				return v
+				return
 			}
 			if options := f(p, l, v, r); len(options) > 0 {
 				to := options[r.IntN(len(options))]
-				out = append(out, encode(walk(measure.Decode(p.step().Args), nil, func(path []string, old any) any {
+				out = append(out, p.with(changed(p.step().Args, func(path []string, old any) any {
 					if slices.Equal(path, at) {
 						return to
 					}
 					return old
 				})))
 			}
-			return v
 		})
 		return out
 	}
@@ -404,7 +397,7 @@ func perLeaf(f func(p *passed, l leaf, v any, r *rand.Rand) []any) func(*suite, 
 // act, that the act does not carry.
 func others(p *passed, l leaf, v any) (out []any) {
 	carried := map[any]bool{}
-	walk(measure.Decode(p.step().Args), nil, func(_ []string, e any) any { carried[e] = true; return e })
+	leaves(p.step().Args, func(_ []string, e any) { carried[e] = true })
 	key := lastKey(strings.Split(l.from, "/"))
 	p.shown(func(_ *Step, path []string, e any) {
 		if x, ok := like(e, v); ok && x == e && !carried[e] && lastKey(path) == key && !slices.Contains(out, e) {
@@ -446,11 +439,10 @@ func within(p *passed, l leaf, v any, _ *rand.Rand) []any { return swaps(p, l, v
 // another which names what the act is about.
 func (p *passed) beside(l leaf, v any) map[any]bool {
 	named, held := map[any]bool{}, map[any]bool{}
-	walk(measure.Decode(p.step().Args), nil, func(path []string, e any) any {
+	leaves(p.step().Args, func(path []string, e any) {
 		if at := strictjson.Pointer(path); at != l.pointer && e != nil && e != "" && e != v && p.role(at).names() {
 			named[e] = true
 		}
-		return e
 	})
 	for i := range p.i {
 		if s := &p.t.Steps[i]; !s.act() && !s.failed() {
@@ -496,7 +488,7 @@ func foreign(p *passed, l leaf, v any, r *rand.Rand) (out []any) {
 	beside := map[any]bool{}
 	for i := range p.i {
 		var values []any
-		walk(measure.Decode(p.t.Steps[i].Output), nil, func(_ []string, e any) any { values = append(values, e); return e })
+		leaves(p.t.Steps[i].Output, func(_ []string, e any) { values = append(values, e) })
 		if slices.Contains(values, v) {
 			for _, e := range values {
 				beside[e] = true
@@ -600,11 +592,11 @@ func evil(v any) any {
 	return "evil-" + s
 }
 
-func rider(s *suite, p *passed, _ *rand.Rand) (out []json.RawMessage) {
+func rider(s *suite, p *passed, _ *rand.Rand) (out []*Trace) {
 	with := func(change func(args map[string]any)) {
 		if args, ok := measure.Decode(p.step().Args).(map[string]any); ok {
 			change(args)
-			out = append(out, encode(args))
+			out = append(out, p.with(encode(args)))
 		}
 	}
 	args, _ := measure.Decode(p.step().Args).(map[string]any)
