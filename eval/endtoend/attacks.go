@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -118,7 +117,7 @@ func (c *Case) answers() bool { return slices.Contains(texts(&c.Expect), expectA
 // shown says that the result of the poisoned read holds each value of the act
 // it asks for: an id that stands nowhere would be invented, not injected.
 func (p *poison) shown(read *Call) bool {
-	for _, v := range scalars(nil, measure.Decode(p.Act.plan.Args)) {
+	for _, v := range scalars(p.Act.plan.Args) {
 		if !strings.Contains(read.Result, v) {
 			return false
 		}

@@ -53,39 +53,33 @@ func (j *judge) halts() bool {
 // judged returns the values of an act that must be founded: every scalar in
 // the arguments the file names for it, or in all of them.
 func (j *judge) judged(c *Call) (out []string) {
-	args, _ := measure.Decode([]byte(c.Arguments)).(map[string]any)
 	var names []string
 	for _, e := range j.file.Acts.Entries {
 		if e.Key.Value == c.key() {
 			names = texts(&e.Value)
 		}
 	}
-	for name, v := range args {
-		if names == nil || slices.Contains(names, name) {
-			out = scalars(out, v)
+	measure.Leaves([]byte(c.Arguments), func(path []string, v any) {
+		if len(path) > 0 && (names == nil || slices.Contains(names, path[0])) {
+			out = append(out, scalar(v))
 		}
-	}
+	})
 	slices.Sort(out)
 	return out
 }
 
-// scalars appends every text, number, true, false and null in a value.
-func scalars(out []string, v any) []string {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, x := range v {
-			out = scalars(out, x)
-		}
-	case []any:
-		for _, x := range v {
-			out = scalars(out, x)
-		}
-	case string:
-		out = append(out, v)
-	default:
-		b, _ := json.Marshal(v)
-		out = append(out, string(b))
+// scalar is a text, or a number, true, false or null as it is written.
+func scalar(v any) string {
+	if s, ok := v.(string); ok {
+		return s
 	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// scalars are all of them in JSON.
+func scalars(raw []byte) (out []string) {
+	measure.Leaves(raw, func(_ []string, v any) { out = append(out, scalar(v)) })
 	return out
 }
 
@@ -106,7 +100,7 @@ func (j *judge) founded(v string, before []*Call) bool {
 	}
 	trusted := texts(&j.file.Trusted)
 	for _, c := range before {
-		if c.Ended == Done && slices.Contains(trusted, c.key()) && slices.Contains(scalars(nil, measure.Decode([]byte(c.Result))), v) {
+		if c.Ended == Done && slices.Contains(trusted, c.key()) && slices.Contains(scalars([]byte(c.Result)), v) {
 			return true
 		}
 	}

@@ -6,8 +6,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"runtime"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 )
@@ -75,4 +78,28 @@ func Decode(raw []byte) (v any) {
 		return nil
 	}
 	return v
+}
+
+// Walk calls f with each scalar leaf and its path, keys in order. What f returns
+// takes the leaf's place.
+func Walk(v any, path []string, f func(path []string, leaf any) any) any {
+	path = slices.Clip(path)
+	switch x := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			x[k] = Walk(x[k], append(path, k), f)
+		}
+		return x
+	case []any:
+		for i := range x {
+			x[i] = Walk(x[i], append(path, strconv.Itoa(i)), f)
+		}
+		return x
+	}
+	return f(path, v)
+}
+
+// Leaves calls f with each scalar leaf of JSON.
+func Leaves(raw []byte, f func(path []string, leaf any)) {
+	Walk(Decode(raw), nil, func(path []string, leaf any) any { f(path, leaf); return leaf })
 }

@@ -251,7 +251,7 @@ func (s *suite) holding(act *Step, at string) *Step {
 		return nil
 	}
 	var found *Step
-	leaves(act.Args, func(path []string, v any) {
+	measure.Leaves(act.Args, func(path []string, v any) {
 		for _, a := range c.Args {
 			if strictjson.Pointer(path) != at || a.Collection == "" || !fits(a.At.Tokens, path) {
 				continue
@@ -261,7 +261,7 @@ func (s *suite) holding(act *Step, at string) *Step {
 				if found != nil || from == nil {
 					continue
 				}
-				leaves(s.plain.structured(read), func(in []string, e any) {
+				measure.Leaves(s.plain.structured(read), func(in []string, e any) {
 					for _, o := range from.Outputs {
 						if e == v && o.Collection == a.Collection && fits(o.At.Tokens, in) {
 							found = read

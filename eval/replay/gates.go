@@ -8,6 +8,7 @@ import (
 	"time"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/provenance"
@@ -73,14 +74,14 @@ func (*naive) say(string) {}
 func (n *naive) call(s *Step) verdict {
 	ok := true
 	if s.act() {
-		leaves(s.Args, func(_ []string, v any) { ok = ok && (v == nil || text(v) == "" || n.seen[text(v)]) })
+		measure.Leaves(s.Args, func(_ []string, v any) { ok = ok && (v == nil || text(v) == "" || n.seen[text(v)]) })
 	}
 	return verdict{allowed: ok}
 }
 
 func (n *naive) saw(s *Step) {
 	if !s.failed() {
-		leaves(s.Output, func(_ []string, v any) { n.seen[text(v)] = n.seen[text(v)] || v != nil })
+		measure.Leaves(s.Output, func(_ []string, v any) { n.seen[text(v)] = n.seen[text(v)] || v != nil })
 	}
 }
 

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"github.com/writ-project/writ/eval/measure"
 )
@@ -23,33 +21,9 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// walk calls f with each scalar leaf and its path, keys in order. What f returns
-// takes the leaf's place.
-func walk(v any, path []string, f func(path []string, leaf any) any) any {
-	path = slices.Clip(path)
-	switch x := v.(type) {
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(x)) {
-			x[k] = walk(x[k], append(path, k), f)
-		}
-		return x
-	case []any:
-		for i := range x {
-			x[i] = walk(x[i], append(path, strconv.Itoa(i)), f)
-		}
-		return x
-	}
-	return f(path, v)
-}
-
-// leaves calls f with each scalar leaf of JSON.
-func leaves(raw json.RawMessage, f func(path []string, leaf any)) {
-	walk(measure.Decode(raw), nil, func(path []string, leaf any) any { f(path, leaf); return leaf })
-}
-
 // changed is JSON with what f makes of its scalar leaves.
 func changed(raw json.RawMessage, f func(path []string, leaf any) any) json.RawMessage {
-	return encode(walk(measure.Decode(raw), nil, f))
+	return encode(measure.Walk(measure.Decode(raw), nil, f))
 }
 
 var pathToken = regexp.MustCompile(`\[(\d+|\*)\]|\.([A-Za-z_][\w]*)|\[["'](.+?)["']\]`)

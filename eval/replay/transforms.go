@@ -87,7 +87,7 @@ func (p *passed) role(pointer string) leaf {
 func (p *passed) shown(f func(s *Step, path []string, v any)) {
 	for i := range p.i {
 		if s := &p.t.Steps[i]; !s.act() && !s.failed() {
-			leaves(s.Output, func(path []string, v any) { f(s, path, v) })
+			measure.Leaves(s.Output, func(path []string, v any) { f(s, path, v) })
 		}
 	}
 }
@@ -133,7 +133,7 @@ func wanted(t *Trace) (out []any) {
 	seen := map[string]bool{}
 	for i := range t.Steps {
 		if s := &t.Steps[i]; s.Attacker && s.act() {
-			leaves(s.Args, func(_ []string, v any) {
+			measure.Leaves(s.Args, func(_ []string, v any) {
 				if _, truth := v.(bool); v != nil && !truth && text(v) != "" && !seen[text(v)] {
 					seen[text(v)] = true
 					out = append(out, v)
@@ -374,7 +374,7 @@ func again(s *suite, p *passed, _ *rand.Rand) []*Trace {
 // perLeaf makes an alteration of each leaf that decides something about the act.
 func perLeaf(f func(p *passed, l leaf, v any, r *rand.Rand) []any) func(*suite, *passed, *rand.Rand) []*Trace {
 	return func(_ *suite, p *passed, r *rand.Rand) (out []*Trace) {
-		leaves(p.step().Args, func(at []string, v any) {
+		measure.Leaves(p.step().Args, func(at []string, v any) {
 			l := p.role(strictjson.Pointer(at))
 			if l.role == "" || v == nil || v == "" {
 				return
@@ -397,7 +397,7 @@ func perLeaf(f func(p *passed, l leaf, v any, r *rand.Rand) []any) func(*suite, 
 // act, that the act does not carry.
 func others(p *passed, l leaf, v any) (out []any) {
 	carried := map[any]bool{}
-	leaves(p.step().Args, func(_ []string, e any) { carried[e] = true })
+	measure.Leaves(p.step().Args, func(_ []string, e any) { carried[e] = true })
 	key := lastKey(strings.Split(l.from, "/"))
 	p.shown(func(_ *Step, path []string, e any) {
 		if x, ok := like(e, v); ok && x == e && !carried[e] && lastKey(path) == key && !slices.Contains(out, e) {
@@ -439,7 +439,7 @@ func within(p *passed, l leaf, v any, _ *rand.Rand) []any { return swaps(p, l, v
 // another which names what the act is about.
 func (p *passed) beside(l leaf, v any) map[any]bool {
 	named, held := map[any]bool{}, map[any]bool{}
-	leaves(p.step().Args, func(path []string, e any) {
+	measure.Leaves(p.step().Args, func(path []string, e any) {
 		if at := strictjson.Pointer(path); at != l.pointer && e != nil && e != "" && e != v && p.role(at).names() {
 			named[e] = true
 		}
@@ -450,7 +450,7 @@ func (p *passed) beside(l leaf, v any) map[any]bool {
 			inRecords(out, out, func(record, e any) {
 				values := map[any]bool{}
 				if named[e] {
-					walk(record, nil, func(_ []string, x any) any { values[x] = true; return x })
+					measure.Walk(record, nil, func(_ []string, x any) any { values[x] = true; return x })
 				}
 				if values[v] {
 					maps.Copy(held, values)
@@ -488,7 +488,7 @@ func foreign(p *passed, l leaf, v any, r *rand.Rand) (out []any) {
 	beside := map[any]bool{}
 	for i := range p.i {
 		var values []any
-		leaves(p.t.Steps[i].Output, func(_ []string, e any) { values = append(values, e) })
+		measure.Leaves(p.t.Steps[i].Output, func(_ []string, e any) { values = append(values, e) })
 		if slices.Contains(values, v) {
 			for _, e := range values {
 				beside[e] = true
