@@ -194,12 +194,6 @@ func ToolList(mode, cursor string) string {
 		return `{"name":` + strconv.Quote(name) + `,"inputSchema":` + schema + `}`
 	}
 	switch mode {
-	case "dupnames":
-		list += "," + tool("echo", `{"type":"object","properties":{"evil":{"type":"string"}}}`)
-	case "noname":
-		list += `,{"inputSchema":{"type":"object"}}`
-	case "ansi":
-		list = `{"name":"a\u001b[2J","description":"\u001b]52;c;AAAA\u0007","inputSchema":{"type":"object"}}`
 	case "loopcursor":
 		next = map[string]string{"": "a", "a": "b", "b": "a"}[cursor]
 		list = tool("t"+cursor, `{"type":"object"}`)
@@ -218,9 +212,9 @@ func ToolList(mode, cursor string) string {
 		list = strings.Join(b, ",")
 	case "deepschema":
 		list = tool("deep", strings.Repeat(`{"type":"object","properties":{"a":`, 40)+`{}`+strings.Repeat(`}}`, 40))
-	case "remoteref":
-		u := os.Getenv("HOSTILE_URL")
-		list = `{"name":"ref","icons":[{"src":` + strconv.Quote(u+"/icon.png") + `}],"inputSchema":{"$schema":` + strconv.Quote(u+"/meta.json") + `,"type":"object","properties":{"a":{"$ref":` + strconv.Quote(u+"/schema.json") + `}}}}`
+	}
+	if text, ok := modes[mode]["tools"]; ok {
+		list = strings.NewReplacer("{tools}", tools, "{url}", os.Getenv("HOSTILE_URL")).Replace(text)
 	}
 	out := `{"tools":[` + list + `]`
 	if next != "" {
@@ -231,13 +225,19 @@ func ToolList(mode, cursor string) string {
 
 var forgery = regexp.MustCompile(`<(.*?)>`)
 
+// said is the mode's text there, if it has one.
+func said(mode, where, id string) (text string, ok bool) {
+	text, ok = modes[mode][where]
+	n, _ := strconv.ParseInt(id, 10, 64)
+	text = strings.NewReplacer("{id}", id, "{next}", strconv.FormatInt(n+1, 10), "{done}", answer(id, done)).Replace(text)
+	return forgery.ReplaceAllStringFunc(text, func(id string) string { return forged(id[1 : len(id)-1]) }), ok
+}
+
 // say writes the mode's text, and reports whether it has one there.
 func (s *server) say(where, id string) bool {
-	text, ok := modes[s.mode][where]
+	text, ok := said(s.mode, where, id)
 	if ok {
-		n, _ := strconv.ParseInt(id, 10, 64)
-		text = strings.NewReplacer("{id}", id, "{next}", strconv.FormatInt(n+1, 10)).Replace(text)
-		s.line(forgery.ReplaceAllStringFunc(text, func(id string) string { return forged(id[1 : len(id)-1]) }))
+		s.line(text)
 	}
 	return ok
 }

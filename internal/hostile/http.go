@@ -16,27 +16,8 @@ const (
 	done     = `{"content":[{"type":"text","text":"ok"}]}`
 )
 
-// bodies are the modes that answer tools/call with a text; {id} is the request's.
-var bodies = map[string]struct {
-	what       string
-	status     int
-	kind, body string
-}{
-	"accepted":    {what: "202 and no answer", status: 202},
-	"wrongtype":   {what: "an answer called text/html", kind: "text/html", body: answer("{id}", done)},
-	"status500":   {what: "500 without an answer", status: 500},
-	"status403":   {what: "403 without an answer", status: 403},
-	"error400":    {what: "400 with a JSON-RPC error", status: 400, kind: asJSON, body: `{"jsonrpc":"2.0","id":{id},"error":` + RawError + `}`},
-	"resumable":   {what: "an event stream that ends, to be resumed by its event id", kind: asEvents, body: "id: {id}/1\nretry: 1\ndata:\n\n"},
-	"doublereply": {what: "P22: two answers on one stream", kind: asEvents, body: "data: " + answer("{id}", done) + "\n\ndata: " + forged("{id}") + "\n\n"},
-	"wrongid":     {what: "P22: an answer to somebody else, then the answer", kind: asEvents, body: "data: " + forged("12") + "\n\ndata: " + forged(`"{id}"`) + "\n\ndata: " + answer("{id}", done) + "\n\n"},
-	"dupkeys":     {what: "W01: a result with a member twice", kind: asJSON, body: answer("{id}", `{"content":[],"content":[]}`)},
-	"cronly":      {what: "W13: an event stream with CR line ends, comments and other events", kind: asEvents, body: "\xef\xbb\xbf: c\r\revent: other\rdata: " + forged("{id}") + "\r\rid\rretry: x\runknown: y\revent: message\rdata: " + answer("{id}", done) + "\r\r"},
-	"forged":      {what: "W13: an event whose data holds what looks like another event", kind: asEvents, body: "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":{id},\ndata:\"result\":{\"t\":\"data: x\\n\\ndata: {}\"}}\n\n"},
-}
-
-// Handler serves a mode over Streamable HTTP on the legacy wire: one of bodies, of
-// call, or of those about lists; another one behaves.
+// Handler serves a mode over Streamable HTTP on the legacy wire: one with a text for
+// it, of call, or of those about lists; another one behaves.
 func Handler(mode string) http.Handler {
 	lost := false
 	sessions := 0
@@ -85,14 +66,15 @@ func Handler(mode string) http.Handler {
 func call(mode, id string, w http.ResponseWriter, r *http.Request) {
 	good := answer(id, done)
 	as := func(kind string) { w.Header().Set("Content-Type", kind) }
-	if b, ok := bodies[mode]; ok {
-		if b.kind != "" {
-			as(b.kind)
+	if text, ok := said(mode, "http", id); ok {
+		status, text, _ := strings.Cut(text, " ")
+		kind, body, _ := strings.Cut(text, " ")
+		if kind != "" {
+			as(kind)
 		}
-		if b.status != 0 {
-			w.WriteHeader(b.status)
-		}
-		io.WriteString(w, strings.ReplaceAll(b.body, "{id}", id))
+		code, _ := strconv.Atoi(status)
+		w.WriteHeader(code)
+		io.WriteString(w, body)
 		return
 	}
 	switch mode {
