@@ -3,7 +3,7 @@ package invariants
 import (
 	"cmp"
 	_ "embed"
-	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -67,11 +67,7 @@ type Fault = strictyaml.Fault
 func Load() (*Table, error) {
 	t, faults := Parse("table.yaml", embedded)
 	if len(faults) > 0 {
-		var all []error
-		for _, f := range faults {
-			all = append(all, errors.New(f.String()))
-		}
-		return nil, errors.Join(all...)
+		return nil, fmt.Errorf("%v", faults)
 	}
 	return t, nil
 }

@@ -34,11 +34,7 @@ func (r *Report) SVG() string {
 	for _, l := range r.Long {
 		p := panel{over: "updates of one value, every fifth correction in another spelling", marks: []string{"1", fmt.Sprint(len(l.Current))},
 			lines: []line{{"current", l.Current}, {"stale", l.Stale}, {"flagged", l.Flagged}}}
-		for _, s := range r.Systems {
-			if s.ID == l.System {
-				p.title = s.Name + map[bool]string{true: " (rule, emulated)"}[s.Emulated]
-			}
-		}
+		p.title = r.named(l.System, " (rule, emulated)")
 		ps = append(ps, p)
 	}
 	p := panel{title: "recall on our conversations, together in one memory", over: "claims beside the turns"}

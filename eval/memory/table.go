@@ -13,16 +13,7 @@ import (
 func (r *Report) Table() []byte {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	name := func(id string) string {
-		for _, s := range r.Systems {
-			if s.ID == id && s.Emulated {
-				return s.Name + " (emulated rule)"
-			} else if s.ID == id {
-				return s.Name
-			}
-		}
-		return id
-	}
+	name := func(id string) string { return r.named(id, " (emulated rule)") }
 	for _, t := range []struct {
 		of   string
 		rows []Revision
@@ -87,6 +78,15 @@ func (r *Report) Table() []byte {
 	}
 	_ = w.Flush() // a buffer takes everything
 	return b.Bytes()
+}
+
+// named is a system's name, with a mark where it is emulated.
+func (r *Report) named(id, mark string) string {
+	s := r.Systems[slices.IndexFunc(r.Systems, func(s System) bool { return s.ID == id })]
+	if s.Emulated {
+		return s.Name + mark
+	}
+	return s.Name
 }
 
 func rate(x float64) string { return fmt.Sprintf("%.3f", x) }
