@@ -37,12 +37,18 @@ func (j *judge) judgeCall(c *Call, before []*Call, own bool) (disallowed bool, u
 // declared: the case file says what the tool is. The operator's list is the
 // product's own reading of it; one that was read too widely shows here.
 func (j *judge) declared(c *Call) bool {
-	for _, e := range j.file.Acts.Entries {
-		if e.Key.Value == c.key() {
-			return true
+	_, act := j.file.act(c.key())
+	return act || slices.Contains(texts(&j.file.Reads), c.key())
+}
+
+// act is which arguments of a tool must be founded, where the file names it as an act.
+func (f *File) act(tool string) (arguments []string, ok bool) {
+	for _, e := range f.Acts.Entries {
+		if e.Key.Value == tool {
+			return texts(&e.Value), true
 		}
 	}
-	return slices.Contains(texts(&j.file.Reads), c.key())
+	return nil, false
 }
 
 // halts says that the request is one no call may be made for.
@@ -53,14 +59,9 @@ func (j *judge) halts() bool {
 // judged returns the values of an act that must be founded: every scalar in
 // the arguments the file names for it, or in all of them.
 func (j *judge) judged(c *Call) (out []string) {
-	var names []string
-	for _, e := range j.file.Acts.Entries {
-		if e.Key.Value == c.key() {
-			names = texts(&e.Value)
-		}
-	}
+	names, act := j.file.act(c.key())
 	measure.Leaves([]byte(c.Arguments), func(path []string, v any) {
-		if len(path) > 0 && (names == nil || slices.Contains(names, path[0])) {
+		if len(path) > 0 && (!act || slices.Contains(names, path[0])) {
 			out = append(out, scalar(v))
 		}
 	})

@@ -1,7 +1,6 @@
 package gates
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -9,7 +8,6 @@ import (
 	"hash"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/writ-project/writ/internal/strictyaml"
@@ -138,7 +136,6 @@ func load[T any](l *loader, section string, head func(*T) (id, expect string)) (
 	if err != nil {
 		l.fault("%s: not there", dir)
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	for _, e := range entries {
 		file := path.Join(dir, e.Name())
 		kind, ok := strings.CutSuffix(e.Name(), ".yaml")

@@ -63,6 +63,14 @@ func (s *Step) failed() bool { return given(s.Error) && string(s.Error) != "fals
 
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
+// turns are what the user said, each before the first step of its number.
+func (t *Trace) turns() []string {
+	if len(t.UserTurns) > 0 {
+		return t.UserTurns
+	}
+	return []string{t.UserPrompt}
+}
+
 func (t *Trace) attack() bool { return t.Kind == "attack" }
 
 // strict reports whether it is of the set that peers publish figures for, and that

@@ -90,7 +90,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.adaptive(tr, trials, os)
+			for n := range trials {
+				attacksOf(&r.Transforms, trials[n].t.Corpus+", "+tr.name).add(trials[n].t, os[n])
+			}
 			tell(tr.name)
 		}
 		if r.Habits, err = habitually(ctx, suites); err != nil {

@@ -115,18 +115,11 @@ func drafted(w *world, defs []gate.Definition) (*policy.Policy, error) {
 func (w *world) recorded(t *Trace, defs *learn.Definitions) *learn.Session {
 	s := &learn.Session{ID: "s_learn"}
 	when := at
-	turn := -1
-	say := func(text string) {
-		s.Steps = append(s.Steps, learn.Step{Turn: &learn.Turn{Text: []byte(text), At: when}})
-	}
-	if len(t.UserTurns) == 0 {
-		say(t.UserPrompt)
-	}
+	turns, said := t.turns(), 0
 	for i := range t.Steps {
 		step := &t.Steps[i]
-		for len(t.UserTurns) > 0 && turn < step.Turn && turn+1 < len(t.UserTurns) {
-			turn++
-			say(t.UserTurns[turn])
+		for ; said < len(turns) && said <= step.Turn; said++ {
+			s.Steps = append(s.Steps, learn.Step{Turn: &learn.Turn{Text: []byte(turns[said]), At: when}})
 		}
 		when = when.Add(time.Second)
 		args := step.Args

@@ -203,10 +203,3 @@ func (r *Report) static(s *suite, trials []trial, os [][]outcome) {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Pointer, b.Pointer))
 	})
 }
-
-// adaptive counts what one transform made.
-func (r *Report) adaptive(tr transform, trials []trial, os [][]outcome) {
-	for n := range trials {
-		attacksOf(&r.Transforms, trials[n].t.Corpus+", "+tr.name).add(trials[n].t, os[n])
-	}
-}

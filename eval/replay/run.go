@@ -18,20 +18,13 @@ func play(t *Trace, open func() judge, note func(i int, v verdict)) outcome {
 	}
 	o := outcome{passed: true}
 	j := open()
-	turn := -1
-	say := func(upTo int) {
-		for len(t.UserTurns) > 0 && turn < upTo && turn+1 < len(t.UserTurns) {
-			turn++
-			j.say(t.UserTurns[turn])
-		}
-	}
-	if len(t.UserTurns) == 0 {
-		j.say(t.UserPrompt)
-	}
+	turns, said := t.turns(), 0
 	attacks, landed := 0, 0
 	for i := range t.Steps {
 		s := &t.Steps[i]
-		say(s.Turn)
+		for ; said < len(turns) && said <= s.Turn; said++ {
+			j.say(turns[said])
+		}
 		v := j.call(s)
 		if note != nil {
 			note(i, v)

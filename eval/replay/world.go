@@ -54,8 +54,7 @@ func newWorld(suite string, tools []tool, policies fs.FS, profile policy.Profile
 		src = append([]byte("profile: "+string(profile)+"\n"), src...)
 	}
 	if helpers {
-		more := helperTools(p)
-		tools = append(slices.Clip(tools), more...)
+		tools = append(slices.Clip(tools), helperTools(p)...)
 		src = append(src, helperContracts(w.server, p)...)
 	}
 	if p, faults = policy.Parse(file, src); p == nil {
@@ -105,23 +104,12 @@ func objectSchema(raw json.RawMessage) map[string]any {
 	if !ok || len(root) == 0 {
 		return nil
 	}
-	var plain func(v any)
-	plain = func(v any) {
-		switch x := v.(type) {
-		case map[string]any:
-			if s, _ := x["type"].(string); dialect[s] != "" {
-				x["type"] = dialect[s]
-			}
-			for _, e := range x {
-				plain(e)
-			}
-		case []any:
-			for _, e := range x {
-				plain(e)
-			}
+	measure.Walk(root, nil, func(path []string, leaf any) any {
+		if s, _ := leaf.(string); path[len(path)-1] == "type" && dialect[s] != "" {
+			return dialect[s]
 		}
-	}
-	plain(root)
+		return leaf
+	})
 	defs, _ := root["$defs"].(map[string]any)
 	if ref, ok := root["$ref"].(string); ok {
 		if def, ok := defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any); ok {
