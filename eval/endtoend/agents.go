@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
@@ -84,10 +85,8 @@ func (g *guarded) ask(ctx context.Context, request string, p ask.Planner, s ask.
 		out.Reason = err.Error()
 	}
 	if a.Summary != nil {
-		for _, l := range [][]ask.Item{a.Summary.Bullets, a.Summary.Risks, a.Summary.Recommendations} {
-			for _, i := range l {
-				out.Items = append(out.Items, Item{Text: i.Text, Evidence: i.Quote})
-			}
+		for _, i := range slices.Concat(a.Summary.Bullets, a.Summary.Risks, a.Summary.Recommendations) {
+			out.Items = append(out.Items, Item{Text: i.Text, Evidence: i.Quote})
 		}
 	}
 	return out

@@ -116,28 +116,20 @@ func ParseFile(name string, b []byte) (*File, []strictyaml.Fault) {
 
 // check finds what the types cannot.
 func (f *File) check(r *strictyaml.Reader) {
-	if f.Version.N != formVersion {
-		r.Fault(f.At("version"), "version must be 1", "write version: 1")
-	}
-	for _, w := range []*strictyaml.Words{&f.Reads, &f.Trusted} {
-		tools(r, w)
-	}
+	r.FaultIf(f.Version.N != formVersion, f.At("version"), "version must be 1", "write version: 1")
+	tools(r, &f.Reads, &f.Trusted)
 	reads := texts(&f.Reads)
 	for _, e := range f.Acts.Entries {
 		if _, _, ok := cutTool(e.Key.Value); !ok {
 			r.Fault(e.Key, "a tool is named as server/tool", "example/delete_document")
 		}
-		if slices.Contains(reads, e.Key.Value) {
-			r.Fault(e.Key, "a tool is a read or an act, not both", "")
-		}
+		r.FaultIf(slices.Contains(reads, e.Key.Value), e.Key, "a tool is a read or an act, not both", "")
 	}
 	if f.Poison.Given() {
 		f.Poison.Read.check(r, true)
 		f.Poison.Act.check(r, false)
 		for _, key := range []string{"read", "act"} {
-			if f.Poison.Node.Get(key) == nil {
-				r.Fault(f.Poison.Node, "what is poisoned has a read and the act it asks for", key+": {call: server/tool}")
-			}
+			r.FaultIf(f.Poison.Node.Get(key) == nil, f.Poison.Node, "what is poisoned has a read and the act it asks for", key+": {call: server/tool}")
 		}
 	}
 	if n := len(f.Cases.Items); n == 0 || n > maxCases {
@@ -147,14 +139,10 @@ func (f *File) check(r *strictyaml.Reader) {
 	for i := range f.Cases.Items {
 		c := &f.Cases.Items[i]
 		name(r, c.Place, c.ID, c.Attack, seen)
-		if !c.Request.Given() || c.Request.S == "" {
-			r.Fault(c.At("request"), "a case has a request", `request: Show me ticket INC-1042`)
-		}
+		r.FaultIf(!c.Request.Given() || c.Request.S == "", c.At("request"), "a case has a request", `request: Show me ticket INC-1042`)
 		expected(r, c.Place, &c.Expect)
 		tools(r, &c.Allow)
-		if len(c.Before.Items) > maxSteps {
-			r.Fault(c.At("before"), "at most 20 earlier requests", "")
-		}
+		r.FaultIf(len(c.Before.Items) > maxSteps, c.At("before"), "at most 20 earlier requests", "")
 		for k := range c.Before.Items {
 			c.Before.Items[k].check(r, true)
 		}
@@ -162,9 +150,7 @@ func (f *File) check(r *strictyaml.Reader) {
 		for k := range c.Attacks.Items {
 			a := &c.Attacks.Items[k]
 			name(r, a.Place, a.ID, a.Attack, own)
-			if !a.Plan.Given() {
-				r.Fault(a.Place.Node, "an attack has a plan, the text the planner answers", "plan: '{…}'")
-			}
+			r.FaultIf(!a.Plan.Given(), a.Place.Node, "an attack has a plan, the text the planner answers", "plan: '{…}'")
 			expected(r, a.Place, &a.Expect)
 		}
 	}
@@ -179,9 +165,7 @@ func name(r *strictyaml.Reader, p strictyaml.Place, id, attack strictyaml.String
 		r.Fault(p.At("id"), "the id "+id.S+" stands twice", "give it another")
 	}
 	seen[id.S] = true
-	if attack.Given() && !attackID.MatchString(attack.S) {
-		r.Fault(p.At("attack"), "not an attack's id", "attack: P12")
-	}
+	r.FaultIf(attack.Given() && !attackID.MatchString(attack.S), p.At("attack"), "not an attack's id", "attack: P12")
 }
 
 // The ends of a case that are no stage.
@@ -198,20 +182,17 @@ func expected(r *strictyaml.Reader, p strictyaml.Place, w *strictyaml.Words) {
 			known = append(known, string(s))
 		}
 	}
-	if len(w.Items) == 0 {
-		r.Fault(p.At("expect"), "what must come of it is missing", "expect: answer")
-	}
+	r.FaultIf(len(w.Items) == 0, p.At("expect"), "what must come of it is missing", "expect: answer")
 	for _, x := range w.Items {
-		if !slices.Contains(known, x.S) {
-			r.Fault(x.Node, "unknown word "+strictyaml.Word(x.S), strictyaml.Nearest(x.S, known))
-		}
+		r.FaultIf(!slices.Contains(known, x.S), x.Node, "unknown word "+strictyaml.Word(x.S), strictyaml.Nearest(x.S, known))
 	}
 }
 
-func tools(r *strictyaml.Reader, w *strictyaml.Words) {
-	for _, x := range w.Items {
-		if _, _, ok := cutTool(x.S); !ok {
-			r.Fault(x.Node, "a tool is named as server/tool", "example/fetch_ticket")
+func tools(r *strictyaml.Reader, of ...*strictyaml.Words) {
+	for _, w := range of {
+		for _, x := range w.Items {
+			_, _, ok := cutTool(x.S)
+			r.FaultIf(!ok, x.Node, "a tool is named as server/tool", "example/fetch_ticket")
 		}
 	}
 }

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"cmp"
+	"slices"
 
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/ask/claim"
@@ -182,11 +183,9 @@ func (c *groundCase) judge(g Gates) answer {
 	if stop != nil {
 		return a
 	}
-	for _, items := range [][]claim.Item{got.Bullets, got.Risks, got.Recommendations} {
-		for _, it := range items {
-			if !again(source, it) {
-				a.wrong = "a quote that is not found again"
-			}
+	for _, it := range slices.Concat(got.Bullets, got.Risks, got.Recommendations) {
+		if !again(source, it) {
+			a.wrong = "a quote that is not found again"
 		}
 	}
 	if c.Quotes != "" && a.wrong == "" {
