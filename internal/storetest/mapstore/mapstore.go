@@ -29,7 +29,7 @@ type Store struct {
 	blobs    map[audit.Digest][]byte
 	notes    [][]byte
 	signed   int64 // size of the newest checkpoint
-	register map[string]audit.Session
+	register []audit.Session
 }
 
 var (
@@ -39,12 +39,7 @@ var (
 
 // New returns an empty store. signer may be nil: then nothing is signed.
 func New(signer note.Signer) *Store {
-	return &Store{
-		signer:   signer,
-		sessions: map[string][]int64{},
-		blobs:    map[audit.Digest][]byte{},
-		register: map[string]audit.Session{},
-	}
+	return &Store{signer: signer, sessions: map[string][]int64{}, blobs: map[audit.Digest][]byte{}}
 }
 
 // within does f under the lock, unless the context or the store has ended.
@@ -299,12 +294,10 @@ func (s *Store) AddSession(ctx context.Context, x audit.Session) error {
 		return err
 	}
 	_, err = within(ctx, s, func() (bool, error) {
-		for _, o := range s.register {
-			if o.ID == x.ID || o.SecretDigest == x.SecretDigest {
-				return false, audit.ErrExists
-			}
+		if slices.ContainsFunc(s.register, func(o audit.Session) bool { return o.ID == x.ID || o.SecretDigest == x.SecretDigest }) {
+			return false, audit.ErrExists
 		}
-		s.register[x.ID] = x
+		s.register = append(s.register, x)
 		return true, nil
 	})
 	return err
@@ -312,19 +305,23 @@ func (s *Store) AddSession(ctx context.Context, x audit.Session) error {
 
 // SessionBySecret implements audit.Sessions.
 func (s *Store) SessionBySecret(ctx context.Context, secret audit.Digest) (audit.Session, error) {
-	return s.session(ctx, func(x audit.Session) bool { return x.SecretDigest == secret })
+	return s.session(ctx, func(x *audit.Session) bool { return x.SecretDigest == secret }, nil)
 }
 
 // SessionByID implements audit.Sessions.
 func (s *Store) SessionByID(ctx context.Context, id string) (audit.Session, error) {
-	return s.session(ctx, func(x audit.Session) bool { return x.ID == id })
+	return s.session(ctx, func(x *audit.Session) bool { return x.ID == id }, nil)
 }
 
-func (s *Store) session(ctx context.Context, is func(audit.Session) bool) (audit.Session, error) {
+// session is a registered session, with what change, unless nil, does to it.
+func (s *Store) session(ctx context.Context, is func(*audit.Session) bool, change func(*audit.Session)) (audit.Session, error) {
 	return within(ctx, s, func() (audit.Session, error) {
-		for _, x := range s.register {
-			if is(x) {
-				return x, nil
+		for i := range s.register {
+			if x := &s.register[i]; is(x) {
+				if change != nil {
+					change(x)
+				}
+				return *x, nil
 			}
 		}
 		return audit.Session{}, audit.ErrNotFound
@@ -349,23 +346,15 @@ func (s *Store) CloseSession(ctx context.Context, id string, at time.Time) error
 	})
 }
 
-func (s *Store) update(ctx context.Context, id string, f func(*audit.Session)) error {
-	_, err := within(ctx, s, func() (bool, error) {
-		x, ok := s.register[id]
-		if !ok {
-			return false, audit.ErrNotFound
-		}
-		f(&x)
-		s.register[id] = x
-		return true, nil
-	})
+func (s *Store) update(ctx context.Context, id string, change func(*audit.Session)) error {
+	_, err := s.session(ctx, func(x *audit.Session) bool { return x.ID == id }, change)
 	return err
 }
 
 // ListSessions implements audit.Sessions.
 func (s *Store) ListSessions(ctx context.Context) iter.Seq2[audit.Session, error] {
 	return each(ctx, s, func() (out []audit.Session) {
-		out = slices.Collect(maps.Values(s.register))
+		out = slices.Clone(s.register)
 		slices.SortFunc(out, func(a, b audit.Session) int {
 			return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 		})
