@@ -216,10 +216,7 @@ func (o *askOptions) options(scratch string) (*endtoend.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &endtoend.World{
-		Servers: b.servers, Screen: input, Open: b.open,
-		Allow: func(only []string) []claim.Allowed { return ask.Allow(b.policy, narrower(b.ask.Allow, only)) },
-	}
+	w := &endtoend.World{Servers: b.servers, Screen: input, Open: b.open, Allow: b.allow}
 	for _, s := range b.servers {
 		if len(s.Command) == 0 {
 			return nil, cli.Fail(cli.ExitConfig, "servers: [{name: "+s.Name+", command: [...]}]", "server %s is behind a URL: each run needs servers started afresh, by a command", s.Name)
@@ -282,15 +279,11 @@ func (o *askOptions) choose(cfg *config.Ask, out *endtoend.Options) error {
 	return nil
 }
 
-// narrower is the tools both lists name; nil is every tool.
-func narrower(all, only []string) []string {
-	switch {
-	case all == nil:
-		return only
-	case only == nil:
-		return all
-	}
-	return slices.DeleteFunc(slices.Clone(only), func(s string) bool { return !slices.Contains(all, s) })
+// allow is the operator's list of tools, of which a case may leave some.
+func (b *behind) allow(only []string) []claim.Allowed {
+	return slices.DeleteFunc(ask.Allow(b.policy, b.ask.Allow), func(a claim.Allowed) bool {
+		return only != nil && !slices.Contains(only, a.Server+"/"+a.Name)
+	})
 }
 
 // open starts a gateway over servers that stand for those of the

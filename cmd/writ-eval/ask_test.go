@@ -18,7 +18,9 @@ import (
 
 	"github.com/writ-project/writ/eval/endtoend"
 	"github.com/writ-project/writ/internal/cli"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/example"
+	"github.com/writ-project/writ/policy"
 )
 
 // TestAskEndpoint: a planner behind an endpoint is asked once for each
@@ -129,17 +131,23 @@ func TestAskNames(t *testing.T) {
 	}
 }
 
-func TestNarrower(t *testing.T) {
+// TestAllow: what the operator does not list, no case can add; nil is every tool, an empty
+// list none.
+func TestAllow(t *testing.T) {
+	p, _ := policy.Parse("policy.yaml", []byte("pins: optional\ntools: { s/a: { effect: read }, s/b: { effect: read } }\n"))
 	for _, c := range []struct{ all, only, want []string }{
-		{nil, nil, nil},
-		{nil, []string{"s/a"}, []string{"s/a"}},
-		{[]string{"s/a"}, nil, []string{"s/a"}},
-		{[]string{"s/a", "s/b"}, []string{"s/c", "s/b"}, []string{"s/b"}},
-		{nil, []string{}, []string{}},
-		{[]string{}, []string{"s/a"}, []string{}},
+		{nil, nil, []string{"a", "b"}},
+		{nil, []string{"s/a"}, []string{"a"}},
+		{[]string{"s/a"}, nil, []string{"a"}},
+		{[]string{"s/a", "s/b"}, []string{"s/c", "s/b"}, []string{"b"}},
+		{nil, []string{}, nil},
+		{[]string{}, []string{"s/a"}, nil},
 	} {
-		// nil is every tool, an empty list none.
-		if got := narrower(c.all, c.only); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
+		var got []string
+		for _, a := range (&behind{policy: p, ask: config.Ask{Allow: c.all}}).allow(c.only) {
+			got = append(got, a.Name)
+		}
+		if slices.Sort(got); !slices.Equal(got, c.want) {
 			t.Errorf("%q of %q: %q", c.only, c.all, got)
 		}
 	}
