@@ -103,11 +103,11 @@ func showInvariants(c *cobra.Command, t *invariants.Table, writ string) (*invari
 		}
 	}
 	said := map[string]string{}
-	running := ""
-	r := t.Show(ctx, dir, func(ctx context.Context, program string, args []string, stdin string) ([]byte, int) {
+	r := t.Show(ctx, dir, func(ctx context.Context, c invariants.Command, args []string, stdin string) ([]byte, int) {
+		tell(c.String())
 		var out, stderr bytes.Buffer
 		code := 0
-		if program == invariants.Writ {
+		if c.Run[0] == invariants.Writ {
 			p := exec.CommandContext(ctx, writ, args...)
 			p.Stdin, p.Stdout, p.Stderr = strings.NewReader(stdin), &out, &stderr
 			if err := p.Run(); p.ProcessState == nil {
@@ -119,11 +119,8 @@ func showInvariants(c *cobra.Command, t *invariants.Table, writ string) (*invari
 		} else {
 			code = run(ctx, args, strings.NewReader(stdin), &out, &stderr)
 		}
-		said[running] = stderr.String()
+		said[c.Name] = stderr.String()
 		return out.Bytes(), code
-	}, func(command string) {
-		running = command
-		tell(command)
 	})
 	end()
 	if err := ctx.Err(); err != nil {
@@ -131,7 +128,7 @@ func showInvariants(c *cobra.Command, t *invariants.Table, writ string) (*invari
 	}
 	for _, c := range r.Commands {
 		if c.Exit != c.Must {
-			fmt.Fprintf(errs, "%s\n  ended with %d instead of %d: %s\n", cli.OneLine(c.Run, 200), c.Exit, c.Must, cli.OneLine(said[c.Run], 400))
+			fmt.Fprintf(errs, "%s\n  ended with %d instead of %d: %s\n", cli.OneLine(c.Run, 200), c.Exit, c.Must, cli.OneLine(said[c.Name], 400))
 		}
 	}
 	return r, nil

@@ -186,13 +186,13 @@ func TestShow(t *testing.T) {
 	const good, second = `{"id":"i","n":4,"m":4,"ok":true,"list":[{},{"name":"x"}]}`, `{"id":"i"}`
 	show := func(first, second string, exit int) *Report {
 		var calls []string
-		r := table.Show(t.Context(), "D", func(_ context.Context, program string, args []string, stdin string) ([]byte, int) {
-			calls = append(calls, program+" "+strings.Join(args, " ")+" < "+stdin)
+		r := table.Show(t.Context(), "D", func(_ context.Context, c Command, args []string, stdin string) ([]byte, int) {
+			calls = append(calls, c.Run[0]+" "+strings.Join(args, " ")+" < "+stdin)
 			if len(calls) == 1 {
 				return []byte(first), 0
 			}
 			return []byte(second), exit
-		}, nil)
+		})
 		if strings.Contains(first, `"id":"i"`) && first == good &&
 			!slices.Equal(calls, []string{"writ-eval gates --out D/x < ", `writ audit show i < {"about":"i"}`}) {
 			t.Fatalf("run: %q", calls)
@@ -232,7 +232,7 @@ func TestShow(t *testing.T) {
 			}
 		})
 	}
-	if empty := (&Table{}).Show(t.Context(), "D", nil, nil); empty.Holds {
+	if empty := (&Table{}).Show(t.Context(), "D", nil); empty.Holds {
 		t.Error("nothing shown is held to be shown")
 	}
 }

@@ -52,20 +52,16 @@ type Shown struct {
 	Must int    `json:"must"` // the exit code it must have
 }
 
-// Runner runs a program, Writ or Eval, with arguments and input, and returns what
-// it printed and its exit code.
-type Runner func(ctx context.Context, program string, args []string, stdin string) (stdout []byte, exit int)
+// Runner runs a command of the table with what stands for its arguments and its
+// input, and returns what it printed and its exit code.
+type Runner func(ctx context.Context, c Command, args []string, stdin string) (stdout []byte, exit int)
 
 // Show runs every command of the table once, in its order, each with dir for
-// {dir}, which is to be new and empty, and says what holds. progress, unless
-// nil, is told each command before it runs.
-func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(command string)) *Report {
+// {dir}, which is to be new and empty, and says what holds.
+func (t *Table) Show(ctx context.Context, dir string, run Runner) *Report {
 	r := &Report{Version: ReportVersion, Holds: true}
 	printed := map[string][]byte{} // nil for a command that printed no strict JSON
 	for _, c := range t.Commands {
-		if progress != nil {
-			progress(c.String())
-		}
 		fill := func(s string) string {
 			return placeholder.ReplaceAllStringFunc(s, func(p string) string {
 				m := placeholder.FindStringSubmatch(p)
@@ -80,7 +76,7 @@ func (t *Table) Show(ctx context.Context, dir string, run Runner, progress func(
 		for i, a := range c.Run[1:] {
 			args[i] = fill(a)
 		}
-		out, exit := run(ctx, c.Run[0], args, fill(c.Stdin))
+		out, exit := run(ctx, c, args, fill(c.Stdin))
 		r.Commands = append(r.Commands, Shown{c.Name, c.String(), exit, c.Exit.N})
 		// A command that judges many things ends badly for any of them: its
 		// fields say which, and the whole does not hold.
