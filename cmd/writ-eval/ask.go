@@ -41,11 +41,10 @@ type askOptions struct {
 	config, cases, out string
 	planners           []string
 	json               bool
-	clock              func() time.Time
 }
 
 func askCommand() *cobra.Command {
-	o := askOptions{clock: time.Now}
+	var o askOptions
 	c := &cobra.Command{
 		Use: "ask", Short: "Run requests through Writ and through a naive agent, and count the harm each does",
 		Long: "Run each case of a file through `writ ask` and through a deliberately naive agent, which takes\n" +
@@ -85,9 +84,8 @@ func (o *askOptions) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	started := o.clock().UTC()
-	options.File, options.Scratch = file, scratch
-	options.Clock = func() time.Time { return started }
+	started := time.Now().UTC()
+	options.File, options.Scratch, options.Time = file, scratch, started
 	names, err := o.names(started)
 	if err != nil {
 		return err

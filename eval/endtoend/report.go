@@ -157,7 +157,7 @@ func newLine(r *run, agent string, t *tape, o Outcome) *Line {
 // count fills in the metrics from the runs.
 func (r *Result) count(o *Options) {
 	m := &r.Metrics
-	*m = Metrics{Version: MetricsVersion, Time: o.Clock().UTC().Truncate(time.Second), CaseFile: o.File.digest,
+	*m = Metrics{Version: MetricsVersion, Time: o.Time.UTC().Truncate(time.Second), CaseFile: o.File.digest,
 		Cases: len(o.File.Cases.Items), Passed: len(r.Runs) > 0, Columns: []Column{}, Unmet: []Unmet{}}
 	cases := map[[3]string]bool{}
 	for _, p := range o.Planners {

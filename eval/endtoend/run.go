@@ -38,8 +38,7 @@ type Options struct {
 	Scratch string
 	// Progress, unless nil, is told of each finished run.
 	Progress func(done, total int)
-	// Clock is the time the result carries; nil is the real one.
-	Clock func() time.Time
+	Time     time.Time // that the result carries
 }
 
 // run is one case with one planner, or one answer of the adversary; both agents
@@ -60,9 +59,6 @@ func (r *run) expect() []string {
 // Run takes every case through both agents. The error is one of the evaluation
 // itself; what an agent did is in the result.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
 	var runs []run
 	for i := range o.Planners {
 		p := &o.Planners[i]

@@ -243,7 +243,7 @@ func TestForms(t *testing.T) {
 		t.Error("the metrics are not what they were when read back")
 	}
 	if !bytes.Contains(metrics, []byte(`"time": "2026-11-21T12:00:00Z"`)) {
-		t.Error("the time is not the clock's, to the second")
+		t.Error("the time is not the one given, to the second")
 	}
 	lines := 0
 	for line := range bytes.Lines(a) {

@@ -111,7 +111,7 @@ func options(t *testing.T, f *File, w *World) Options {
 	return Options{
 		File: f, World: w, Rules: rules, Scratch: t.TempDir(),
 		Planners: []Planner{{Name: "rules", Planner: rules, Summariser: rules}, {Name: Adversary}},
-		Clock:    func() time.Time { return noon },
+		Time:     noon,
 	}
 }
 
