@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
 )
@@ -217,10 +218,7 @@ func (c *Column) add(l *Line) {
 }
 
 // JSON returns the metrics as their file has them.
-func (m *Metrics) JSON() ([]byte, error) {
-	b, err := json.MarshalIndent(m, "", "  ")
-	return append(b, '\n'), err
-}
+func (m *Metrics) JSON() ([]byte, error) { return measure.JSON(m, "  ") }
 
 // JSONL returns the runs, one to a line.
 func (r *Result) JSONL() ([]byte, error) {

@@ -2,7 +2,6 @@ package gates
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -35,10 +34,7 @@ func (r *Report) Sections() []*Section {
 }
 
 // JSON returns the file's bytes.
-func (r *Report) JSON() ([]byte, error) {
-	b, err := json.MarshalIndent(r, "", "  ")
-	return append(b, '\n'), err
-}
+func (r *Report) JSON() ([]byte, error) { return measure.JSON(r, "  ") }
 
 // Section is what one suite of cases showed.
 type Section struct {

@@ -70,6 +70,12 @@ func Wilson(k, n int, z float64) (low, high float64) {
 	return max(0, float64(mid-spread)/all), min(1, float64(mid+spread)/all)
 }
 
+// JSON is a report as its file has it.
+func JSON(report any, indent string) ([]byte, error) {
+	b, err := json.MarshalIndent(report, "", indent)
+	return append(b, '\n'), err
+}
+
 // Decode reads JSON with its numbers as they are written, nil where it is none.
 func Decode(raw []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -98,10 +97,7 @@ func share(n, of int) Share {
 }
 
 // JSON returns the file's bytes.
-func (r *Report) JSON() ([]byte, error) {
-	b, err := json.MarshalIndent(r, "", " ")
-	return append(b, '\n'), err
-}
+func (r *Report) JSON() ([]byte, error) { return measure.JSON(r, " ") }
 
 // Run evaluates. The gates are the first system's. An error means that there is
 // nothing to report; that a gate is not met is none.

@@ -88,10 +88,7 @@ var ruleOf = map[writ.Reason]string{
 }
 
 // JSON returns the file's bytes.
-func (r *Report) JSON() ([]byte, error) {
-	b, err := json.MarshalIndent(r, "", " ")
-	return append(b, '\n'), err
-}
+func (r *Report) JSON() ([]byte, error) { return measure.JSON(r, " ") }
 
 func (x *Rate) add(hit bool) {
 	x.N++
