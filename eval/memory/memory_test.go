@@ -393,7 +393,7 @@ func TestRecall(t *testing.T) {
 	for _, s := range []System{Product(), Rules()[1]} {
 		var by finds
 		l.ask(&s, 5, 0, &by)
-		if f := by.of(theWorded).mean(); f.Turn10 < 0.8 || f.Questions == 0 || by.of(theHeadline).questions <= f.Questions {
+		if f := by.by[theWorded].mean(); f.Turn10 < 0.8 || f.Questions == 0 || by.by[theHeadline].questions <= f.Questions {
 			t.Errorf("%s: %+v", s.ID, f)
 		}
 	}
@@ -415,7 +415,7 @@ func TestLoCoMo(t *testing.T) {
 		l.turns[3].text = "Hello again! My brother sold his trawler in Harlingen. Do you remember it?" // as people speak
 		var by finds
 		l.ask(&s, 0, 0, &by)
-		if f := by.of(theHeadline).mean(); f.Questions != 2 || f.Turn10 != 1 || f.Session5 != 1 || by.of(wrongPerson).questions != 1 {
+		if f := by.by[theHeadline].mean(); f.Questions != 2 || f.Turn10 != 1 || f.Session5 != 1 || by.by[wrongPerson].questions != 1 {
 			t.Errorf("%s: %+v", s.ID, f)
 		}
 	}

@@ -44,11 +44,7 @@ type Category struct {
 // found adds up, in millionths, so that the order of adding is no matter.
 type found struct{ questions, session5, turn10, mrr int }
 
-func (f *found) add(o found) {
-	f.questions, f.session5, f.turn10, f.mrr = f.questions+o.questions, f.session5+o.session5, f.turn10+o.turn10, f.mrr+o.mrr
-}
-
-func (f *found) mean() Found {
+func (f found) mean() Found {
 	of := func(n int) float64 { return measure.Quotient(n, f.questions*1_000_000) }
 	return Found{f.questions, of(f.session5), of(f.turn10), of(f.mrr)}
 }
@@ -84,9 +80,6 @@ func conversations(seed uint64, from, to int) *library {
 	return l
 }
 
-// headline says which categories count: the fifth asks for what is not so.
-func headline(category int) bool { return category != wrongPerson }
-
 // beside files n claims about who said something: each quotes a turn, and every
 // other one names a value in it.
 func (l *library) beside(m Memory, seed uint64, n int, at time.Time) {
@@ -106,18 +99,16 @@ func (l *library) beside(m Memory, seed uint64, n int, at time.Time) {
 
 // finds is what was found, by category, in so many memories and turns.
 type finds struct {
-	by              map[int]*found
+	by              map[int]found
 	memories, turns int
 }
 
-func (f *finds) of(category int) *found {
+func (f *finds) add(category int, o found) {
 	if f.by == nil {
-		f.by = map[int]*found{}
+		f.by = map[int]found{}
 	}
-	if f.by[category] == nil {
-		f.by[category] = &found{}
-	}
-	return f.by[category]
+	s := f.by[category]
+	f.by[category] = found{s.questions + o.questions, s.session5 + o.session5, s.turn10 + o.turn10, s.mrr + o.mrr}
 }
 
 // ask tells a memory the turns and another the sessions, files n claims beside
@@ -161,11 +152,11 @@ func (l *library) ask(s *System, seed uint64, n int, sum *finds) {
 		f := found{questions: 1}
 		f.turn10, f.mrr = ranked(byTurn.Recall(q.text), turns, 10)
 		f.session5, _ = ranked(bySession.Recall(q.text), sessions, 5)
-		sum.of(q.category).add(f)
-		if headline(q.category) {
-			sum.of(theHeadline).add(f)
+		sum.add(q.category, f)
+		if q.category != wrongPerson { // which asks for what is not so
+			sum.add(theHeadline, f)
 			if l.worded != nil && l.worded[i] {
-				sum.of(theWorded).add(f)
+				sum.add(theWorded, f)
 			}
 		}
 	}
@@ -198,12 +189,12 @@ func ranked(items []Item, gold []string, k int) (recall, reciprocal int) {
 
 // row is what the report says of it.
 func (f *finds) row(s *System, data string, claims int) Recall {
-	r := Recall{System: s.ID, Data: data, Turns: f.turns / max(1, f.memories), Claims: claims, Found: f.of(theHeadline).mean()}
-	if w := f.of(theWorded).mean(); w.Questions > 0 {
+	r := Recall{System: s.ID, Data: data, Turns: f.turns / max(1, f.memories), Claims: claims, Found: f.by[theHeadline].mean()}
+	if w := f.by[theWorded].mean(); w.Questions > 0 {
 		r.Worded = &w
 	}
 	for c := severalSessions; c <= wrongPerson; c++ {
-		r.Categories = append(r.Categories, Category{c, f.of(c).mean()})
+		r.Categories = append(r.Categories, Category{c, f.by[c].mean()})
 	}
 	return r
 }
