@@ -314,42 +314,15 @@ func twin(s *suite, p *passed, _ *rand.Rand) []*Trace {
 		if made || !l.names() || l.rule == "const" || !isText {
 			return v
 		}
-		other := "9" + id
 		for i := range x.Steps[:p.i] {
-			read := &x.Steps[i]
-			if read.act() {
-				continue
+			if read := &x.Steps[i]; !read.act() && !made {
+				var out any
+				out, made = twinned(measure.Decode(read.Output), nil, s.writable(read.Tool), id)
+				read.Output = encode(out)
 			}
-			fields := s.writable(read.Tool)
-			var add func(in any, at []string) any
-			add = func(in any, at []string) any {
-				at = slices.Clip(at)
-				if x, ok := in.(map[string]any); ok {
-					for _, k := range slices.Sorted(maps.Keys(x)) {
-						x[k] = add(x[k], append(at, k))
-					}
-				}
-				list, _ := in.([]any)
-				for _, record := range list {
-					m, _ := record.(map[string]any)
-					theirs := false
-					for k := range m {
-						theirs = theirs || slices.ContainsFunc(fields, func(f []string) bool { return fits(f, append(at, "*", k)) })
-					}
-					for _, k := range slices.Sorted(maps.Keys(m)) {
-						if theirs && m[k] == v && !made {
-							copied, _ := measure.Decode(encode(m)).(map[string]any)
-							copied[k], made = other, true
-							in = append(list, copied)
-						}
-					}
-				}
-				return in
-			}
-			read.Output = encode(add(measure.Decode(read.Output), nil))
 		}
 		if made {
-			return other
+			return "9" + id
 		}
 		return v
 	})
@@ -357,6 +330,35 @@ func twin(s *suite, p *passed, _ *rand.Rand) []*Trace {
 		return nil
 	}
 	return []*Trace{x}
+}
+
+// twinned adds a record beside the first that has an id, if others can write a field of
+// those that stand there.
+func twinned(v any, at []string, fields [][]string, id string) (any, bool) {
+	at = slices.Clip(at)
+	switch x := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			if with, made := twinned(x[k], append(at, k), fields, id); made {
+				x[k] = with
+				return x, true
+			}
+		}
+	case []any:
+		for _, record := range x {
+			m, _ := record.(map[string]any)
+			keys := slices.Sorted(maps.Keys(m))
+			theirs := slices.ContainsFunc(keys, func(k string) bool {
+				return slices.ContainsFunc(fields, func(f []string) bool { return fits(f, append(at, "*", k)) })
+			})
+			if i := slices.IndexFunc(keys, func(k string) bool { return m[k] == id }); theirs && i >= 0 {
+				copied, _ := measure.Decode(encode(m)).(map[string]any)
+				copied[keys[i]] = "9" + id
+				return append(x, copied), true
+			}
+		}
+	}
+	return v, false
 }
 
 func again(s *suite, p *passed, _ *rand.Rand) []*Trace {
