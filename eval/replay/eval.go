@@ -255,7 +255,7 @@ func (s *suite) holding(act *Step, at string) *Step {
 	var found *Step
 	measure.Leaves(act.Args, func(path []string, v any) {
 		for _, a := range c.Args {
-			if strictjson.Pointer(path) != at || a.Collection == "" || !fits(a.At.Tokens, path) {
+			if strictjson.Pointer(path) != at || a.Collection == "" || !a.At.Match(path) {
 				continue
 			}
 			for _, read := range s.reads {
@@ -265,7 +265,7 @@ func (s *suite) holding(act *Step, at string) *Step {
 				}
 				measure.Leaves(s.plain.structured(read), func(in []string, e any) {
 					for _, o := range from.Outputs {
-						if e == v && o.Collection == a.Collection && fits(o.At.Tokens, in) {
+						if e == v && o.Collection == a.Collection && o.At.Match(in) {
 							found = read
 						}
 					}

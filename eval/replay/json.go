@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 
 	"github.com/writ-project/writ/eval/measure"
+	"github.com/writ-project/writ/provenance"
 )
 
 // encode writes a value that measure.Decode read.
@@ -29,16 +29,11 @@ func changed(raw json.RawMessage, f func(path []string, leaf any) any) json.RawM
 var pathToken = regexp.MustCompile(`\[(\d+|\*)\]|\.([A-Za-z_][\w]*)|\[["'](.+?)["']\]`)
 
 // pathOf reads a corpus' path: $[2].body.
-func pathOf(s string) (path []string) {
+func pathOf(s string) (path provenance.Pattern) {
 	for _, m := range pathToken.FindAllStringSubmatch(s, -1) {
-		path = append(path, m[1]+m[2]+m[3])
+		path.Tokens = append(path.Tokens, m[1]+m[2]+m[3])
 	}
 	return path
-}
-
-// fits reports whether a path is one of those a pattern names.
-func fits(pattern, path []string) bool {
-	return slices.EqualFunc(pattern, path, func(p, t string) bool { return p == "*" || p == t })
 }
 
 // text is a scalar as a field of text holds it.

@@ -15,6 +15,7 @@ import (
 	"github.com/writ-project/writ/eval/measure"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
+	"github.com/writ-project/writ/provenance"
 )
 
 // A transform makes attacks of traces. It is a function of the trace, its suite and
@@ -162,7 +163,7 @@ func showing(read Step, where func(path []string) bool, v any) (Step, bool) {
 func spoof(_ *suite, t *Trace) (put []Step) {
 	for _, at := range t.Labels.SeenAt[:min(1, len(t.Labels.SeenAt))] {
 		for _, v := range wanted(t) {
-			if s, ok := showing(t.Steps[at.Step], func(path []string) bool { return fits(pathOf(at.Path), path) }, v); ok {
+			if s, ok := showing(t.Steps[at.Step], pathOf(at.Path).Match, v); ok {
 				put = append(put, s)
 			}
 		}
@@ -173,7 +174,7 @@ func spoof(_ *suite, t *Trace) (put []Step) {
 var fieldPath = regexp.MustCompile(`\$[\w.\[\]*]*`)
 
 // writable are the fields of a tool's results that strangers can write.
-func (s *suite) writable(tool string) (fields [][]string) {
+func (s *suite) writable(tool string) (fields []provenance.Pattern) {
 	d := s.plain.tools[tool]
 	for _, w := range append(fieldPath.FindAllString(d.Strangers, -1), d.Vectors...) {
 		fields = append(fields, pathOf(strings.TrimRight(w, ".")))
@@ -192,7 +193,7 @@ func spoofEverywhere(s *suite, t *Trace) []Step {
 				break
 			}
 			if x, ok := showing(*read, func(path []string) bool {
-				return slices.ContainsFunc(fields, func(f []string) bool { return fits(f, path) })
+				return slices.ContainsFunc(fields, func(f provenance.Pattern) bool { return f.Match(path) })
 			}, v); ok {
 				put, hit = append(put, x), true
 			}
@@ -334,7 +335,7 @@ func twin(s *suite, p *passed, _ *rand.Rand) []*Trace {
 
 // twinned adds a record beside the first that has an id, if others can write a field of
 // those that stand there.
-func twinned(v any, at []string, fields [][]string, id string) (any, bool) {
+func twinned(v any, at []string, fields []provenance.Pattern, id string) (any, bool) {
 	at = slices.Clip(at)
 	switch x := v.(type) {
 	case map[string]any:
@@ -349,7 +350,7 @@ func twinned(v any, at []string, fields [][]string, id string) (any, bool) {
 			m, _ := record.(map[string]any)
 			keys := slices.Sorted(maps.Keys(m))
 			theirs := slices.ContainsFunc(keys, func(k string) bool {
-				return slices.ContainsFunc(fields, func(f []string) bool { return fits(f, append(at, "*", k)) })
+				return slices.ContainsFunc(fields, func(f provenance.Pattern) bool { return f.Match(append(at, "*", k)) })
 			})
 			if i := slices.IndexFunc(keys, func(k string) bool { return m[k] == id }); theirs && i >= 0 {
 				copied, _ := measure.Decode(encode(m)).(map[string]any)
