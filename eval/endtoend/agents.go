@@ -2,11 +2,10 @@ package endtoend
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"slices"
 
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/ask/screen"
@@ -161,7 +160,4 @@ func (t *tape) Summarise(ctx context.Context, m ask.Material) ([]byte, error) {
 	return s.raw, s.err
 }
 
-func digest(b []byte) string {
-	d := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(d[:])
-}
+func digest(b []byte) string { return "sha256:" + audit.Sum(b).String() }
