@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/internal/ask/claim"
 	"github.com/writ-project/writ/internal/quote"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/memory"
@@ -116,19 +115,14 @@ func (m *product) Propose(tool string, payload []byte) Filed {
 
 var labels = map[int]writ.Label{LevelUser: writ.User, LevelTool: writ.System, LevelStranger: writ.External}
 
-// quoted reports whether words stand in a text, at least eight bytes between
-// words, or all of it.
+// quoted reports whether words stand in a text as the gateway looks for them.
 func quoted(text, raw string) bool {
-	i := strings.Index(text, raw)
-	if i < 0 || raw != text && len(raw) < 8 {
-		return false
+	source, stop := claim.TextSource([]byte(text), len(text))
+	if stop != nil || raw == text {
+		return raw == text
 	}
-	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	before, _ := utf8.DecodeLastRuneInString(text[:i])
-	first, _ := utf8.DecodeRuneInString(raw)
-	last, _ := utf8.DecodeLastRuneInString(raw)
-	after, _ := utf8.DecodeRuneInString(text[i+len(raw):])
-	return !(word(before) && word(first)) && !(word(last) && word(after))
+	_, no := source.Find(raw)
+	return no == ""
 }
 
 // Remember is the everyday tool.
@@ -172,24 +166,20 @@ func (m *product) Remember(n Note) Filed {
 
 // units are the sentences of a text, or its records.
 func units(text string) (out []quote.Unit) {
-	var records func(v []byte)
-	records = func(v []byte) {
-		switch strictjson.KindOf(v) {
-		case strictjson.Array:
-			es, _ := strictjson.Elements(v)
-			for _, e := range es {
-				records(e)
-			}
-		case strictjson.Object:
-			out = append(out, quote.RecordOf(string(v)))
-			ms, _ := strictjson.Members(v)
-			for _, m := range ms {
-				records(m.Value)
-			}
+	var records func(v strictjson.Value)
+	records = func(v strictjson.Value) {
+		if v.Kind() == strictjson.Object {
+			out = append(out, quote.RecordOf(string(v.Raw())))
+		}
+		for _, e := range v.Elements() {
+			records(e)
+		}
+		for _, m := range v.Members() {
+			records(m)
 		}
 	}
-	if b := []byte(text); strictjson.Check(b, strictjson.Request) == nil {
-		records(b)
+	if v, err := strictjson.Parse([]byte(text), strictjson.Request); err == nil {
+		records(v)
 		return out
 	}
 	return quote.Of(text)
