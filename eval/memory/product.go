@@ -35,7 +35,6 @@ type product struct {
 	handle func(*memory.State, memory.Context, writ.Proposal) memory.Decision
 	state  *memory.State
 	c      memory.Context
-	log    []memory.Decision
 	heard  []Evidence
 	units  [][]quote.Unit // of what was heard
 	calls  int
@@ -52,7 +51,6 @@ func (m *product) apply(d memory.Decision) Filed {
 	if err := m.state.Apply(d.Event, d.Value); err != nil {
 		panic("memory: an event does not fit the state it was decided on: " + err.Error())
 	}
-	m.log = append(m.log, d)
 	f := Filed{Refused: d.Outcome.Status == writ.Rejected}
 	if r := d.Outcome.Rejection; r != nil {
 		f.Malformed = strings.HasPrefix(string(r.Reason), "schema.") || strings.HasPrefix(string(r.Reason), "payload.") || r.Reason == writ.DirectCanonical
@@ -271,13 +269,6 @@ func (m *product) History(subject, predicate string) (out []string, _ bool) {
 
 func (m *product) Fork() Memory {
 	out := *m
-	out.state, out.log, out.heard = memory.New(), slices.Clone(m.log), slices.Clone(m.heard)
-	out.units = slices.Clone(m.units)
-	for _, d := range m.log {
-		if err := out.state.Apply(d.Event, d.Value); err != nil {
-			panic("memory: a log does not fold: " + err.Error())
-		}
-	}
-	out.evidence = maps.Clone(m.evidence)
+	out.state, out.heard, out.units, out.evidence = m.state.Clone(), slices.Clone(m.heard), slices.Clone(m.units), maps.Clone(m.evidence)
 	return &out
 }

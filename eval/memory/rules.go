@@ -152,17 +152,15 @@ func (m *mentions) History(subject, predicate string) (out []string, _ bool) {
 }
 
 func (m *mentions) Fork() Memory {
-	out := newMentions(nil, m.holds)
-	if out.now, out.heard = m.now, slices.Clone(m.heard); m.claims != nil {
+	out, index := *m, m.index.Clone()
+	out.index, out.heard, out.all, out.slots = &index, slices.Clone(m.heard), slices.Clone(m.all), map[string][]mention{}
+	if m.claims != nil {
 		out.claims = m.claims.Clone()
-	}
-	for _, f := range m.all {
-		out.keep(f)
 	}
 	for s, ms := range m.slots {
 		out.slots[s] = slices.Clone(ms)
 	}
-	return out
+	return &out
 }
 
 func newestWins(ms []mention) []string { return []string{ms[len(ms)-1].value} }
