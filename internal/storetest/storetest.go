@@ -17,12 +17,6 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Store is what a store implements.
-type Store interface {
-	audit.Store
-	audit.Sessions
-}
-
 // Every is how often a store under test signs at least, if it signs by itself.
 const Every = 16
 

@@ -5,9 +5,16 @@ import (
 	"os"
 	"testing"
 
+	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/internal/storetest/mapstore"
 )
+
+// Store is what a store implements.
+type Store interface {
+	audit.Store
+	audit.Sessions
+}
 
 // opener opens the store that lives in dir, with the key of Key and a checkpoint at least
 // every Every records.
