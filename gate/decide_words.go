@@ -41,18 +41,24 @@ func (j *judge) typedSo(l *leaf, proper, small bool) (provenance.Quote, writ.Rea
 	return s.ledger.Typed(q)
 }
 
-// titles reports whether a leaf is what something new is called: a text of the user's that names
-// no record, in an act that only writes and sends.
+// titles reports whether a leaf is what something new is called, or a text that is entered: one of the
+// user's that names no record, in an act that only writes and sends.
 func (j *judge) titles(l *leaf) bool {
-	return l.role == policy.Selector && l.collection() == "" && l.typ() == provenance.Untyped && !l.key && !l.answer && j.d.Effect&^(policy.Read|policy.Write|policy.Send) == 0
+	return (l.role == policy.Selector && l.collection() == "" || l.entered()) && l.typ() == provenance.Untyped && !l.key && !l.answer && j.d.Effect&^(policy.Read|policy.Write|policy.Send) == 0
 }
 
-// small reports whether a leaf may be typed in small letters: it is a member of a closed
-// collection that something is written to, and the act says nothing of it that counts
+// entered reports whether a leaf is a text that the user has entered somewhere by an order.
+func (l *leaf) entered() bool {
+	return l.role == policy.Content && l.rule != nil && len(l.rule.Orders) > 0
+}
+
+// small reports whether a leaf may be typed in small letters: it is a text that is entered, or
+// a member of a closed collection that something is written to, and the act says nothing of it that counts
 // elsewhere, neither in its result nor as what it makes.
 func (j *judge) small(l *leaf, q *provenance.Query) bool {
-	return q.Account && !q.Named && !q.Ordered && j.closedCollection(q.Collection) && (q.Type == provenance.Untyped || q.Type == provenance.Name) &&
-		(l.rule == nil || len(l.rule.Orders) == 0 && !l.rule.Makes) && j.d.Effect&^policy.Read == policy.Write && j.contract != nil && len(j.contract.Outputs) == 0
+	return l.entered() && j.titles(l) ||
+		q.Account && !q.Named && !q.Ordered && j.closedCollection(q.Collection) && (q.Type == provenance.Untyped || q.Type == provenance.Name) &&
+			(l.rule == nil || len(l.rule.Orders) == 0 && !l.rule.Makes) && j.d.Effect&^policy.Read == policy.Write && j.contract != nil && len(j.contract.Outputs) == 0
 }
 
 // typedAsWords reports whether the user typed a value, and nothing says that he named it.

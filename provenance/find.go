@@ -44,11 +44,11 @@ type Query struct {
 	// says whom or what an act is for. Typed alone looks at it.
 	Account bool
 	// Small lets a name be typed in small letters, of which nothing is known that is written so:
-	// the value says what is written to, and its words are the user's, but for their first
+	// the value says what is written to or is entered, and its words are the user's, but for their first
 	// letters. Typed alone looks at it.
 	Small bool
 	// Title lets a text of several words be typed with a small letter at its begin: the value is
-	// what something new is called, and is written so. Typed alone looks at it.
+	// what something new is called or is entered, and is written so. Typed alone looks at it.
 	Title bool
 	// Called is what else the user calls the value, by the operator's word (R6). Typed
 	// alone looks at it.

@@ -58,8 +58,8 @@ type leaf struct {
 
 	contested bool
 	apart     bool               // words have to be set apart as a name
-	title     bool               // what something new is called, whose first letter he may have typed small
-	lesser    bool               // what is written to may have been typed in small letters
+	title     bool               // what something new is called, or what is entered, whose first letter he may have typed small
+	lesser    bool               // what is written to, or entered, may have been typed in small letters
 	proper    bool               // which a capital within a sentence does, where strangers are no members
 	called    []provenance.Alias // what else users call it
 	commands  bool               // it is what an act is told to do, which the user must have ordered
@@ -213,9 +213,12 @@ func (s *Session) read(in Call) (*call, error) {
 		if is && !l.key {
 			l.called = c.Policy.Collections[l.collection()].Called[text]
 		}
-		l.lesser = l.names() && !l.key && !l.answer && !l.apart && c.closed(l.collection()) && (l.typ() == provenance.Untyped || l.typ() == provenance.Name) &&
-			(l.rule == nil || len(l.rule.Orders) == 0 && !l.rule.Makes) && c.effect&^policy.Read == policy.Write && c.contract != nil && len(c.contract.Outputs) == 0
-		l.title = l.role == policy.Selector && l.collection() == "" && l.typ() == provenance.Untyped && !l.key && !l.answer && c.effect&(policy.Egress|policy.Transfer|policy.Delete|policy.Auth) == 0
+		writes := l.typ() == provenance.Untyped && !l.key && !l.answer && c.effect&(policy.Egress|policy.Transfer|policy.Delete|policy.Auth) == 0
+		entered := writes && l.role == policy.Content && l.rule != nil && len(l.rule.Orders) > 0
+		l.title = writes && l.role == policy.Selector && l.collection() == "" || entered
+		l.lesser = entered ||
+			l.names() && !l.key && !l.answer && !l.apart && c.closed(l.collection()) && (l.typ() == provenance.Untyped || l.typ() == provenance.Name) &&
+				(l.rule == nil || len(l.rule.Orders) == 0 && !l.rule.Makes) && c.effect&^policy.Read == policy.Write && c.contract != nil && len(c.contract.Outputs) == 0
 		l.commands = l.role == policy.Query && c.effect&(policy.Write|policy.Delete|policy.Send|policy.Transfer|policy.Auth) != 0
 		if l.counted() {
 			l.aim = aim
