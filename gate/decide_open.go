@@ -501,8 +501,8 @@ var composed = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // typedWithin is where the user typed a value as a part of one word with others of the
 // call (R15): "octo/hello" says an owner and his repository, and neither of them says
 // anything beside another. The whole word is what he typed, and each part of it is an
-// argument as it stands. What has words that order it is ordered by them alone: an address that he
-// asks about orders no approval.
+// argument as it stands. What has words that order it is ordered where the word stands behind these:
+// an address that he asks about orders no approval.
 func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
 	if j.contract == nil || l.key || l.answer || j.session() == nil {
 		return provenance.Quote{}, false
@@ -513,6 +513,9 @@ func (j *judge) typedWithin(l *leaf) (provenance.Quote, bool) {
 			continue
 		}
 		q := provenance.Query{Value: strictjson.StringOf(word), Authority: true, Account: true, Named: true}
+		if l.byOrder() {
+			q.Words, q.Within = l.rule.Words, true
+		}
 		if at, why := j.session().ledger.Typed(q); why == "" {
 			return at, true
 		}

@@ -106,7 +106,7 @@ func (j *judge) fromUser(l *leaf) writ.Reason {
 	}
 	rule := "user"
 	if r != "" && !j.strict {
-		if at, ok := j.typedWithin(l); ok && !l.byOrder() {
+		if at, ok := j.typedWithin(l); ok {
 			q, r, rule = at, "", "user:composite"
 		} else if name, dir, ok := j.typedInTwo(l); ok {
 			l.founded = founded{rule_: "user:within", label: writ.User, refs: []Ref{quoteOf(name), quoteOf(dir)}, newest: name.Evidence}

@@ -20,6 +20,12 @@ func (a Aim) Wholly(text string, start, end int) bool {
 // Meets reports whether what a text goes on with from a place on, numbers and where these are, is
 // what the call is done to.
 func (a Aim) Meets(text string, from int) bool {
+	if named := withPlace().FindAllStringSubmatch(text[from:from+len(placedList().FindString(text[from:]))], -1); len(named) > 0 {
+		return slices.ContainsFunc(named, func(m []string) bool {
+			return slices.ContainsFunc(runOfDigits().FindAllString(m[2], -1), func(n string) bool { return slices.Contains(a.Numbers, n) }) &&
+				(len(a.Places) == 0 || slices.ContainsFunc(a.Places, func(p string) bool { return strings.EqualFold(p, m[1]) }))
+		})
+	}
 	m := aimed().FindStringSubmatch(text[from:])
 	if numbers := runOfDigits().FindAllString(m[1], -1); len(numbers) > 0 && !slices.ContainsFunc(numbers, func(n string) bool { return slices.Contains(a.Numbers, n) }) {
 		return false
@@ -36,10 +42,20 @@ func (a Aim) Meets(text string, from int) bool {
 }
 
 var (
-	aimed = text.Pattern(`(?i)^(?:[ \t]+(?:on|of|for|in)(?:[ \t]+(?:the|pr|mr|pull|merge|request|issue|ticket|number))*)?[ \t]*(#?[0-9]+(?:(?:,[ \t]*(?:(?:and|und|y|et|e)[ \t]+)?|[ \t]+(?:and|und|y|et|e|&|\+)[ \t]+)#?[0-9]+)*)?` +
-		`(?:[ \t]+` + insideOf + `(` + placeForm + `))?`)
+	aimed = text.Pattern(`(?i)^(?:[ \t]+(?:on|of|for|in)(?:[ \t]+(?:the|pr|mr|pull|merge|request|issue|ticket|number))*)?[ \t]*(` + numberList + `)?` +
+		`(?:(?:[ \t]+(?:from|of|on|in)[ \t]+(?:the|my|our)[ \t]+` + placeForm + `[ \t]+(?:list|board|queue|backlog|column|view|label|section|milestone|category))?[ \t]+` + insideOf + `(` + placeForm + `))?`)
+	// withPlace is a number with its place, as "acme/parser#41" is, and the numbers of a list that goes on there.
+	withPlace   = text.Pattern(placedNumber)
+	placedList  = text.Pattern(`(?i)^[ \t]*(?:(?:on|of|for|the|pr|mr|pull|merge|request|issue|ticket|number)[ \t]+)*` + placedNumber + `(?:` + listJoint + placedNumber + `)*`)
 	frontedIn   = text.Pattern(`(?i)^[ \t\n]*` + insideOf + `(` + placeForm + `)`)
 	runOfDigits = text.Pattern(`[0-9]+`)
+)
+
+// numberList is numbers, with what joins them, placedNumber one with its place.
+const (
+	listJoint    = `(?:,[ \t]*(?:(?:and|und|y|et|e)[ \t]+)?|[ \t]+(?:and|und|y|et|e|&|\+)[ \t]+)`
+	numberList   = `#?[0-9]+(?:` + listJoint + `#?[0-9]+)*`
+	placedNumber = `(?:https?://)?(?:[a-z]+(?:\.[a-z]+)+/)?([\pL\pN_.-]+/[\pL\pN_.-]+)(?:#|/(?:issues|pull)/)([0-9]+(?:` + listJoint + `#?[0-9]+)*)`
 )
 
 // insideOf is what leads to the place where such things are.

@@ -435,7 +435,7 @@ func (a *Atom) Names() bool {
 
 // Numbering are words that people write before the number of what is written with a # too: who
 // typed "issue 31" typed "#31".
-var Numbering = strings.Fields(Numbered + " issue issues ticket tickets bug pr prs pull request mr number")
+var Numbering = append(strings.Fields(Numbered+" issue issues ticket tickets bug pr prs pull request mr number see"), "duplicate of", "dup of", "dupe of")
 
 // Counts returns the number of a mention of one: 31 of "#31".
 func (a *Atom) Counts() (n string, ok bool) {

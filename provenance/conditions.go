@@ -2,6 +2,8 @@ package provenance
 
 import (
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/writ-project/writ/internal/text"
 )
@@ -19,6 +21,15 @@ var (
 		dès que|dès qu'il|dès qu'elle|une fois|tant que|au cas où|à condition|à moins|pourvu que|en cuanto|una vez|siempre que|en caso|a menos|a condición|
 		non appena|una volta|a condizione|a meno|in caso|assim que|uma vez|desde que|logo que|op voorwaarde|na de|na het|
 		après que|après avoir|après le|après la|después de|después del|después que|depois de|depois do|depois da|depois que|dopo che|dopo il|dopo la|dopo aver`)
+	// closings are ends of what is worked in, lasting the words before what goes on meanwhile, and moments and
+	// signals what something is done at: behind a word of timing, or of cueing.
+	closings  = wordSet("eod cob eob eow eom eoq eoy feierabend")
+	lasting   = wordSet("during throughout amid amidst während pendant durante tijdens")
+	moments   = wordSet("noon midday lunch lunchtime breakfast dinner dawn dusk sunrise sunset daybreak bedtime standup kickoff launch mittag mittags midi mediodía mezzogiorno middag")
+	timing    = wordSet("at by around till until um gegen vers las alle às om")
+	signals   = wordSet("signal sign cue word say-so go go-ahead command mark call zeichen señal segnale sinal")
+	cueing    = wordSet("on at upon auf au sur a op with")
+	hourWords = wordSet("am pm uhr o'clock oclock sharp heures")
 	// limiting may stand before one.
 	limiting = wordSet("only nur erst seulement uniquement solo sólo solamente só somente apenas alleen pas soltanto")
 	// ours begin what we do ourselves, or what was spoken of.
@@ -70,6 +81,68 @@ func putsOff(words []string) bool {
 	begin := delays(words)
 	return begin > 0 && !undertakes(words, begin) || waits(words)
 }
+
+// defers reports whether words begin with when something is to be done, at whose word, or that it may
+// not be: "on Friday", "at 5pm", "EOD", "on my signal", "during the night", "maybe". With hour "at 5" does too.
+func defers(words []string, hour bool) bool {
+	at, owned := "", false
+	for n := 0; n < len(words) && n < longestDelay; n++ {
+		w, next := bare(words[n]), nextOf(words[n:])
+		ends := n+1 == len(words) || on[next] || courteous[next] || joining[next]
+		switch {
+		case dating[w] && !owned, closings[w], lasting[w], doubting[w] && (n+1 == len(words) || placing[next]):
+			return true
+		case hourForm().MatchString(words[n]):
+			return hourEnd().MatchString(w) || hour && timing[at] && ends || dating[next] || hourWords[next]
+		case moments[w], signals[w]:
+			return ends && (timing[at] && moments[w] || cueing[at] && signals[w])
+		case timing[w], cueing[w], steering[w]:
+			at = w
+		case owning[w], whose().MatchString(words[n]):
+			owned = true
+		case w != "" && !counting[w] && !idle[w] && !strings.HasSuffix(w, "ly"):
+			return false
+		}
+	}
+	return false
+}
+
+// isDeferral reports whether a clause says no more than that.
+func isDeferral(clause string) bool {
+	words := strings.Fields(clause)
+	for len(words) > 0 && leading[bare(words[0])] {
+		words = words[1:]
+	}
+	return len(words) > 0 && len(words) <= 4 && defers(words, true)
+}
+
+// defersSettled reports whether what is said behind an order of something that is there, of which it says by
+// a number or a pronoun what it is, says so anywhere: such an order has no time of its own.
+func defersSettled(phrase, rest string) bool {
+	words := wordsOf(phrase)
+	if number := numbers().FindString(rest); len(words) == 0 || !timeless()[words[0]] || number == "" && (len(words) < 2 || !pointing[words[len(words)-1]] && words[len(words)-1] != "it") {
+		return false
+	}
+	for n, c := range clausesOf(numbers().ReplaceAllString(rest[:endOf(rest)], "")) {
+		words := strings.Fields(c.text)
+		for i := range words {
+			if w := bare(words[i]); n > 0 && (i > 0 || len(words) > longestDelay-2 || hasAny(words, being) || tells(words)) || joining[w] || against[w] {
+				break
+			} else if defers(words[i:], true) && (i == 0 || !articles[bare(words[i-1])]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// numbers are those of what an order is of, right behind it.
+var numbers = text.Pattern(`^[ \t]*(?:[^\s]*[^\s0-9]/[^\s]*[#/][0-9]+|` + numberList + `)`)
+
+// timeless are the orders of the lexicon that are of what is there, and have no time of their own.
+var timeless = sync.OnceValue(func() map[string]bool {
+	return beginning("delete", "close", "reopen", "resolve", "merge", "push", "restart", "undo", "abort")
+})
 
 // delays returns how many words say at the begin of a clause that it names what has to happen first.
 func delays(words []string) int {
@@ -233,6 +306,12 @@ func notNow(words []string) bool {
 var behindBut = text.Pattern(`(?i)(?:^|[ \t,;–—-])(?:but|only|just|though|although|however|perhaps|maybe|aber|jedoch|allerdings|vielleicht|mais|pero|aunque|quizás|ma|forse|mas|talvez|maar|misschien)[ \t]`)
 
 const longestDelay = 6
+
+// clockForm is a time of the day, or a number that may be one: "5pm", "17:00", "5".
+var (
+	hourForm = text.Pattern(`(?i)^[0-9]{1,2}(?:[:.h][0-9]{0,2})?(?:am|pm|a\.m|p\.m|uhr)?[.,;!?)]*$`)
+	hourEnd  = text.Pattern(`:|(?:m|uhr)$`)
+)
 
 // notYet are the words of a denial that is one for now.
 var notYet = wordSet("yet now today right before until till so immediately jetzt heute sofort gleich vor bevor encore maintenant todavía aún ahora ancora adesso ainda agora nu nog")

@@ -69,6 +69,9 @@ type Query struct {
 	// Aim is what the call is done to, of a value that says its number: where the user says behind
 	// that, or before its sentence, that it is elsewhere, he typed another. Typed alone looks at it.
 	Aim Aim
+	// Within says that the value is one word with the number that the words order, "acme/parser#50".
+	// Typed alone looks at it.
+	Within bool
 	// Named asks of what could be words of any sentence that the user set it apart as a
 	// name: strangers can be called so.
 	Named bool

@@ -16,7 +16,7 @@ import (
 // a text, lets it be meant.
 func Means(text string, start, end int) bool {
 	rest := unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
-	return means(text, start, end, opens) && !elsewhere(rest) && !elsewhere(placedBehind().ReplaceAllString(rest, ""))
+	return means(text, start, end, opens) && !elsewhere(rest) && !elsewhere(placedBehind().ReplaceAllString(rest, "")) && !defersSettled(text[start:end], rest)
 }
 
 // Outright reports the same of a phrase that says which one, so that nothing behind it may
@@ -75,7 +75,7 @@ func means(text string, start, end int, stands func(clause string, phrase []stri
 	if wish && slices.ContainsFunc(clauses[:own], func(c clause) bool { return !prefaces(wordsOf(c.text)) }) {
 		return false
 	}
-	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(after) && !waitsBehind(after) && !quoted(text, start)
+	return (lead.polite || !isQuestion(after)) && !conditional(after) && !takenBack(text[start:end], after) && !waitsBehind(after) && !quoted(text, start)
 }
 
 // endsQuotation reports whether a text ends in a mark of a quotation: one that ends a word, with a
@@ -105,7 +105,7 @@ func hinders(clauses []clause, i int, words []string, r request) bool {
 	if i == len(clauses)-1 {
 		return c.colon && !announces(wordsOf(clauses[i-1].text)) || denies(c.text) || asks(words, r) || consents(words)
 	}
-	return denies(c.text) && !describes(words) || hangs(words) || conveys(words) || attributes(words) || putsOff(words[r.n:]) || consents(words) ||
+	return denies(c.text) && !describes(words) || hangs(words) || conveys(words) || attributes(words) || putsOff(words[r.n:]) || isDeferral(c.text) || consents(words) ||
 		asks(words, r) && !(clauses[i+1].colon && announces(words))
 }
 
@@ -577,10 +577,7 @@ func ofElse(words []string, after string) bool {
 	if n < len(words) && being[words[n]] && !appreciates(after) {
 		return true
 	}
-	for n < len(words) && n < 5 && (steering[words[n]] || counting[words[n]]) {
-		n++
-	}
-	return n < len(words) && dating[words[n]]
+	return defers(strings.Fields(clausesOf(numbers().ReplaceAllString(after[:endOf(after)], ""))[0].text), false)
 }
 
 // counting are words before one for a time, beside those that steer.
@@ -775,14 +772,19 @@ func lastJoined(words []string) int {
 
 // ordering are the words with which an order of the lexicon begins.
 var ordering = sync.OnceValue(func() map[string]bool {
+	return beginning("delete", "close", "reopen", "resolve", "mark", "merge", "push", "upload", "open", "restart", "undo", "abort", "continue", "ignore", "type", "choose", "search", "forget", "edit", "turn", "git fetch", "git pull")
+})
+
+// beginning are the words with which some meanings of the lexicon begin.
+func beginning(named ...string) map[string]bool {
 	all := map[string]bool{}
-	for _, verb := range []string{"delete", "close", "reopen", "resolve", "mark", "merge", "push", "upload", "open", "restart", "undo", "abort", "continue", "ignore", "type", "choose", "search", "forget", "edit", "turn", "git fetch", "git pull"} {
-		for _, w := range (Wording{meanings()[verb]}).ends(true) {
+	for _, name := range named {
+		for _, w := range (Wording{meanings()[name]}).ends(true) {
 			all[lower(w)] = true
 		}
 	}
 	return all
-})
+}
 
 // wavers reports whether the user puts off what he wished for, doubts it, does it
 // himself, or asks about it: in the rest of its sentence or in the next, or near it how he

@@ -148,14 +148,18 @@ func endsOrder(rest string, single bool) bool {
 	if i := strings.IndexAny(rest, " \t\n"); i >= 0 {
 		word = rest[:i]
 	}
-	if number := strings.TrimRight(word, stops+quotes+brackets); strings.ContainsAny(number, "#0123456789") && !strings.ContainsAny(number, quotes) {
+	number := strings.TrimRight(word, stops+quotes+brackets)
+	if list := numbers().FindString(rest); len(list) > len(number) {
+		number = list
+	}
+	if strings.ContainsAny(number, "#0123456789") && !strings.ContainsAny(number, quotes) {
 		behind := strings.TrimLeft(rest[len(number):], " \t") // the one that he means, of something
 		if at := ofWhat().FindStringSubmatchIndex(behind); at != nil && numeral().MatchString(number) && (at[2] < 0 || isWhere(behind[at[2]:at[3]])) {
 			behind = behind[at[1]:]
 		}
 		return endsOrder(behind, false) || aside().MatchString(behind)
 	}
-	return goesWith[bare(word)] || !single && on[bare(word)] && !inDocument().MatchString(rest)
+	return goesWith[bare(word)] || staying().MatchString(rest) || !single && on[bare(word)] && !inDocument().MatchString(rest)
 }
 
 // inDocument is where something of another kind is done: "set it as fixed in the sheet".
@@ -188,7 +192,7 @@ var (
 	leadingTo    = wordSet(`in on from to into auf aus von zu im dans en nel em sur sobre su op com como`)
 	repositories = wordSet(`remotes repo repos repository repositories project branch branches main master trunk develop dev staging production prod default fork forks codebase head tag tags
 		pr mr pull merge zweig branche rama ramo dépôt serveur servidor remoto stash machine laptop computer rechner side end background bitbucket gitea codeberg`)
-	on = wordSet(`for in on from to against with into at that which called named titled so there here as via off based under by because since before right
+	on = wordSet(`for in on from to against with using into at that which called named titled so there here as via off based under by because since before right
 		für auf aus von zu mit im am namens avec comme pour dans con como para per come nel com em met voor sur sobre su op`)
 )
 

@@ -324,7 +324,7 @@ func (l *Ledger) byPart(q Query) (Quote, bool) {
 		p := &l.parts[i]
 		found := slices.DeleteFunc(slices.Clone(p.found), func(of partOf) bool { return of.collection != q.Collection })
 		own := &l.turns[len(l.turns)-1].own
-		noun, ok := own.calledAt(p.noun, q.words())
+		noun, ok := own.calledAt(p.noun, q.words(), false)
 		if len(found) != 1 || !found[0].exact || !ok || !Refers(own.text, noun, p.at.end) {
 			continue
 		}

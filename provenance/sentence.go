@@ -1,9 +1,12 @@
 package provenance
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // Where the sentence around a phrase begins and ends, and what in it is quoted or taken back.
@@ -71,8 +74,8 @@ func behindSentence(rest string) string {
 	return strings.TrimLeft(strings.TrimLeft(rest[endOf(rest):], ".!… \t\r\n"), "?؟？ \t\r\n")
 }
 
-// takenBack reports whether the next clause or the next sentence begins with a denial.
-func takenBack(rest string) bool {
+// takenBack reports whether the next clause or the next sentence behind an order begins with a denial.
+func takenBack(order, rest string) bool {
 	clause := breakOf(rest, func(r rune) bool { return isBreak(r) || r == '\n' || r == '(' })
 	for _, w := range []string{" but ", " or ", " aber ", " oder ", " - ", " -- "} {
 		if i := strings.Index(strings.ToLower(rest), w); i >= 0 && (clause < 0 || i < clause) {
@@ -80,8 +83,16 @@ func takenBack(rest string) bool {
 		}
 	}
 	sentence := breakOf(rest, func(r rune) bool { return strings.ContainsRune(".!?…\n", r) })
-	return clause >= 0 && retracts(rest[clause:]) || sentence >= 0 && retracts(rest[sentence:])
+	return clause >= 0 && !stays(order+rest[:clause], rest[clause:]) && retracts(rest[clause:]) || sentence >= 0 && retracts(rest[sentence:])
 }
+
+// stays reports whether a text begins with what is to stay of something, and an order is of nothing such: "keep the branch".
+func stays(order, text string) bool {
+	m := staying().FindStringSubmatch(text)
+	return m != nil && !slices.ContainsFunc(wordsOf(order), func(w string) bool { return strings.HasPrefix(w, lower(m[1])) })
+}
+
+var staying = text.Pattern(`(?i)^[ \t,;–—-]*(?:(?:but|and|just)[ \t]+)*(?:please[ \t]+)?(?:keep|leave)[ \t]+(?:the|its|their|my|a)[ \t]+(?:(?:feature|source|remote|local)[ \t]+)?(branch|comment|note|thread|history|changelog|label)(?:e?s)?(?:$|[^\pL\pN-])`)
 
 // retracts reports whether a text begins with a denial.
 func retracts(text string) bool {

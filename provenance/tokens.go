@@ -157,7 +157,7 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) || slices.ContainsFunc(q.longer, func(name string) bool { return r.within(at, name) }) {
 			return false
 		}
-		if (r.hash[at.start] || small || !wordAt(r.text, at.start)) && !r.called(at.start, words) || !r.aims(q, at, words, small) {
+		if _, said := r.calledAt(at.start, words, true); !said && (r.hash[at.start] || small || !wordAt(r.text, at.start)) || !r.aims(q, at, words, small) {
 			bare = bare || small && !r.hash[at.start]
 			return false
 		}
@@ -221,15 +221,17 @@ const Numbered = "#"
 
 // called reports whether one of the words stands directly before i.
 func (r *reading) called(i int, words []string) bool {
-	_, ok := r.calledAt(i, words)
+	_, ok := r.calledAt(i, words, false)
 	return ok
 }
 
 // calledAt is called, and where that word begins. Where one of them is several words they say
 // what is ordered, and count where that is meant: not in "don't merge PR 7". One of two parts,
 // "scale … to", says so of itself alone.
-func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
-	number := startsDigit(r.text[i:])
+// A number that says which one may be one of a list ("issues 41 and 42"), and is no number of things (NumberOf):
+// amounts are none of these.
+func (r *reading) calledAt(i int, words []string, which bool) (at int, ok bool) {
+	start, number := i, startsDigit(r.text[i:])
 	if r.hash[i] {
 		i--
 		if slices.Contains(words, Numbered) {
@@ -245,23 +247,61 @@ func (r *reading) calledAt(i int, words []string) (at int, ok bool) {
 	} else if len(before) == i {
 		return 0, false
 	}
+	whole := before
+	which = which && number
+	if which {
+		before = otherNumbers().ReplaceAllString(before, "")
+	}
+	if len(before) < len(whole) && !ListEnds(whole[len(before):], r.text, start) {
+		return 0, false // "issue 5 and 2 others"
+	}
 	order := SayOrders(words)
 	for _, w := range words {
-		if at, ok := turnedTo(before, r.text, w, number); ok {
+		if at, ok := turnedTo(whole, r.text, w, number); ok {
 			return at, true
 		}
 		at := len(before) - len(w)
-		if w != "" && w != Numbered && at >= 0 && strings.EqualFold(before[at:], w) && wordAt(r.text, at) && (!order || Means(r.text, at, len(before))) {
+		if w != "" && w != Numbered && at >= 0 && strings.EqualFold(before[at:], w) && wordAt(r.text, at) && (!order || Means(r.text, at, len(before))) &&
+			(!which || order || NumberOf(r.text, at, len(before), start)) {
 			return at, true
 		}
 	}
 	return 0, false
 }
 
+// NumberOf reports whether a number that begins at start may be one that the word before it, the bytes [at, end) of a
+// text, says it is of: behind a verb where that is an order which is meant, and behind it and what cites one where no
+// more follows. "Close 2 issues" and "see 37 failures" are of none.
+func NumberOf(text string, at, end, start int) bool {
+	word := lower(text[at:end])
+	cites := word == "see" || strings.HasSuffix(word, " of")
+	verb := timeless()[word] && !cites
+	return !verb && !cites || (!verb || Means(text, at, end)) && NumberEnds(text, start, []string{word})
+}
+
+// ListEnds reports whether numbers, and those that a text goes on with, are a list of which nothing is said that counts:
+// "41, 42 and 43", and not "41, 42", which may be anything.
+func ListEnds(before, text string, start int) bool {
+	return joint().MatchString(before+" "+numbers().FindString(text[start:])) && NumberEnds(text, start, nil)
+}
+
+var joint = text.Pattern(`(?i)[ \t](?:and|und|y|et|e|&|\+)[ \t]`)
+
+// otherNumbers are those of a list before its last one, and what says that there are two.
+var otherNumbers = text.Pattern(`(?i)(?:[ \t]+both)?(?:[ \t]+#?[0-9]+(?:,|,?[ \t]+(?:and|und|y|et|e|&|\+)))*$`)
+
+// behindNumbers is the word behind those that a text begins with.
+func behindNumbers(text string) string {
+	word, _, _ := strings.Cut(strings.TrimLeft(numbers().ReplaceAllString(text, ""), " \t"), " ")
+	return word
+}
+
 // SayOrders reports whether words before a value say what is ordered: one of them is several,
-// "merge pr".
+// "merge pr", which do not end in what leads to a name, "duplicate of".
 func SayOrders(words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, " ") && !strings.Contains(w, " … ") })
+	return slices.ContainsFunc(words, func(w string) bool {
+		return strings.Contains(w, " ") && !strings.Contains(w, " … ") && !strings.HasSuffix(w, " of")
+	})
 }
 
 // aims reports whether a stretch, where it is a number, is all that an order of such words is of, and
@@ -272,14 +312,15 @@ func (r *reading) aims(q *Query, at span, words []string, small bool) bool {
 
 // NumberEnds reports whether what begins at a place of a text is no number, or one that is all that
 // an order before it is of: "50" in "approve 50 in acme/parser", not in "approve 50 dollars". Of a
-// thing is one with what it is before it, "PR 50 of parser"; "50 of the PRs" are some.
+// thing is one with what it is before it, "PR 50 of parser"; "50 of the PRs" are some. A list ends as its
+// last one does: "merge 2 and 3 PRs" orders none of these.
 func NumberEnds(text string, start int, words []string) bool {
-	if !startsDigit(text[start:]) || endsOrder(text[start:], false) {
+	if !startsDigit(text[start:]) && !withPlace().MatchString(text[start:valueEnd(text, start)]) || endsOrder(text[start:], false) {
 		return true
 	}
-	before := strings.Fields(text[:start])
+	before := strings.Fields(otherNumbers().ReplaceAllString(strings.TrimRight(text[:start], " \t"), ""))
 	verb := len(before) > 0 && slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, before[len(before)-1]) })
-	return !verb && numberOf().MatchString(text[start:])
+	return !verb && (numberOf().MatchString(text[start:]) || being[bare(behindNumbers(text[start:]))])
 }
 
 var numberOf = text.Pattern(`(?i)^[0-9]+[ \t]+(?:of|von|aus|de|di)[ \t]`)

@@ -306,7 +306,7 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 		return Quote{}, writ.ProvenanceUnseen
 	}
 	words := q.words()
-	ordered := SayOrders(q.Words) && isInteger(q.Value)
+	ordered := SayOrders(q.Words) && (q.Within || isInteger(q.Value))
 	isSmall := q.Enum || SmallSpace(q.Type, q.Value) || ordered
 	named := q.Named && v != "" && anyWord(q.Type, v)
 	reason := writ.ProvenanceUnseen

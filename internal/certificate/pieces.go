@@ -98,10 +98,17 @@ func (s *Session) inTwo(l *leaf) bool {
 // composite reports whether a reference quotes one word in which the user wrote a value
 // and the other arguments that the contract's form of it has (R15).
 func (s *Session) composite(c *call, l *leaf, r gate.Ref) bool {
-	return c.contract != nil && !ordering(l.words()) && slices.ContainsFunc(c.contract.Composites, func(k policy.Composite) bool {
+	return c.contract != nil && (!ordering(l.words()) || s.orderedWord(l, r)) && slices.ContainsFunc(c.contract.Composites, func(k policy.Composite) bool {
 		word, parts := c.whole(k)
 		return slices.Contains(parts, l) && s.typed(&leaf{value: strictjson.StringOf(word), apart: true}, r)
 	})
+}
+
+// orderedWord reports whether a quoted word stands behind an order that is meant, still stands, and is of nothing more.
+func (s *Session) orderedWord(l *leaf, r gate.Ref) bool {
+	t, _, ok := s.quote(r)
+	i := slices.IndexFunc(s.turns, func(o turn) bool { return o.evidence == r.Evidence })
+	return ok && provenance.NumberEnds(t.own, r.Start, l.words()) && t.called(r.Start, false, l.words()) && (i < 0 || s.stands(i, l.rule.Words))
 }
 
 // whole is the word that a composite is with what the call says, and the arguments that it is made

@@ -171,7 +171,7 @@ func (s *Session) amount(l *leaf, r gate.Ref, latest bool) (n number, ok bool) {
 			continue
 		} else if bare && !counted {
 			hash := !t.begins(a.Start) && a.Start > 0 && t.own[a.Start-1] == '#' && t.begins(a.Start-1)
-			bare = !t.called(a.Start, hash, l.words())
+			bare = !t.behind(a.Start, hash, l.words(), false)
 		} else {
 			bare = false
 		}

@@ -466,14 +466,18 @@ func (l *leaf) words() []string {
 
 // called reports whether one of the words stands directly before i, or before the #
 // there.
-func (t *turn) called(i int, hash bool, words []string) bool {
+func (t *turn) called(i int, hash bool, words []string) bool { return t.behind(i, hash, words, true) }
+
+// behind is called; of what is no amount a number may stand in a list, and is none of things.
+func (t *turn) behind(i int, hash bool, words []string, which bool) bool {
 	if hash && slices.Contains(words, provenance.Numbered) {
 		return true
 	}
+	start := i
 	if hash {
 		i--
 	}
-	number := i < len(t.own) && t.own[i] >= '0' && t.own[i] <= '9'
+	number := start < len(t.own) && t.own[start] >= '0' && t.own[start] <= '9'
 	// A value may be set in marks behind its word.
 	if r, n := utf8.DecodeLastRuneInString(t.own[:i]); mark(r) && (t.begins(i-n) || t.assigned(i-n)) {
 		i -= n
@@ -482,19 +486,62 @@ func (t *turn) called(i int, hash bool, words []string) bool {
 	if t.assigned(i) {
 		before = t.own[:i-1]
 	}
-	ordered := ordering(words)
-	return len(before) < i && slices.ContainsFunc(words, func(w string) bool {
-		if t.turned(before, w, number) {
+	ordered, spaced := ordering(words), len(before) < i
+	whole := before
+	which = which && number
+	if which {
+		if before = withoutOthers(before); len(before) < len(whole) && !provenance.ListEnds(whole[len(before):], t.own, start) {
+			return false
+		}
+	}
+	return spaced && slices.ContainsFunc(words, func(w string) bool {
+		if t.turned(whole, w, number) {
 			return true
 		}
 		at := len(before) - len(w)
-		return w != "" && w != provenance.Numbered && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at) && (!ordered || provenance.Means(t.own, at, len(before)))
+		return w != "" && w != provenance.Numbered && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at) &&
+			(!ordered || provenance.Means(t.own, at, len(before))) && (ordered || !which || provenance.NumberOf(t.own, at, len(before), start))
 	})
+}
+
+// withoutOthers is what stands before the other numbers of a list, "close 41 and", and a word for two of them.
+func withoutOthers(before string) string {
+	for {
+		word, rest := lastWord(before)
+		if rest == before {
+			return before
+		}
+		if strings.EqualFold(word, "both") {
+			return rest
+		}
+		joined := slices.Contains([]string{"and", "und", "y", "et", "e", "&", "+"}, strings.ToLower(word))
+		if joined {
+			if word, rest = lastWord(rest); word == "" {
+				return before
+			}
+		}
+		digits, comma := strings.CutSuffix(strings.TrimPrefix(word, "#"), ",")
+		if digits == "" || strings.Trim(digits, "0123456789") != "" || !joined && !comma {
+			return before
+		}
+		before = rest
+	}
+}
+
+// lastWord is the last word of a line that a text ends in, behind another one, and what stands before it.
+func lastWord(text string) (word, rest string) {
+	i := strings.LastIndexAny(text, " \t")
+	if i < 0 || strings.ContainsAny(text[i:], "\n") {
+		return "", text
+	}
+	return text[i+1:], strings.TrimRight(text[:i], " \t")
 }
 
 // ordering reports whether words before a value are an order: one of them is several.
 func ordering(words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return len(strings.Fields(w)) > 1 && !slices.Contains(strings.Fields(w), "…") })
+	return slices.ContainsFunc(words, func(w string) bool {
+		return len(strings.Fields(w)) > 1 && !slices.Contains(strings.Fields(w), "…") && strings.Fields(w)[len(strings.Fields(w))-1] != "of"
+	})
 }
 
 // turned reports whether a text ends in the second part of a word of two ("scale … to") that
