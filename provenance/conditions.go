@@ -113,7 +113,7 @@ func isDeferral(clause string) bool {
 	for len(words) > 0 && leading[bare(words[0])] {
 		words = words[1:]
 	}
-	return len(words) > 0 && len(words) <= 4 && defers(words, true)
+	return len(words) > 0 && len(words) <= mostPreface && defers(words, true) && !hasAny(wordsOf(clause), being) && !tells(wordsOf(clause))
 }
 
 // defersSettled reports whether what is said behind an order of something that is there, of which it says by
@@ -123,17 +123,16 @@ func defersSettled(phrase, rest string) bool {
 	if number := numbers().FindString(rest); len(words) == 0 || !timeless()[words[0]] || number == "" && (len(words) < 2 || !pointing[words[len(words)-1]] && words[len(words)-1] != "it") {
 		return false
 	}
-	for n, c := range clausesOf(numbers().ReplaceAllString(rest[:endOf(rest)], "")) {
-		words := strings.Fields(c.text)
-		for i := range words {
-			if w := bare(words[i]); n > 0 && (i > 0 || len(words) > longestDelay-2 || hasAny(words, being) || tells(words)) || joining[w] || against[w] {
-				break
-			} else if defers(words[i:], true) && (i == 0 || !articles[bare(words[i-1])]) {
-				return true
-			}
+	clauses := clausesOf(numbers().ReplaceAllString(rest[:endOf(rest)], ""))
+	own := strings.Fields(clauses[0].text)
+	for i, w := range own {
+		if w = bare(w); joining[w] || against[w] {
+			break
+		} else if defers(own[i:], true) && (i == 0 || !articles[bare(own[i-1])]) {
+			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(clauses[1:], func(c clause) bool { return isDeferral(c.text) })
 }
 
 // numbers are those of what an order is of, right behind it.
@@ -305,7 +304,10 @@ func notNow(words []string) bool {
 // behindBut is what is said against what was said before it, longestDelay the most words of one that says when.
 var behindBut = text.Pattern(`(?i)(?:^|[ \t,;–—-])(?:but|only|just|though|although|however|perhaps|maybe|aber|jedoch|allerdings|vielleicht|mais|pero|aunque|quizás|ma|forse|mas|talvez|maar|misschien)[ \t]`)
 
-const longestDelay = 6
+const (
+	longestDelay = 6
+	mostPreface  = 4 // and of a clause that says no more than when
+)
 
 // clockForm is a time of the day, or a number that may be one: "5pm", "17:00", "5".
 var (

@@ -414,7 +414,7 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 		case !more && !puts && dayOf(words[i:], nouns):
 			return true
 		case placing[bareWord] && !more && !puts:
-			return ofStore(rest, nouns) || isPlace(rest)
+			return !defers(words[i:], true) && (ofStore(rest, nouns) || isPlace(rest))
 		case bareWord == "to" && !more && !puts: // "push main to origin"
 			return toNoun(rest, nouns)
 		case leaving[bareWord]:

@@ -76,7 +76,7 @@ tools:
   b/jot: { effect: write, args: { /user: { role: target, collection: user, from: [output] }, /note: { role: content, content: local } } }
   b/fork: { effect: write, args: { /owner: { role: target }, /repo: { role: target } }, composites: ['{/owner}/{/repo}'] }
   b/land: { effect: send, args: { /owner: { role: target, from: [user] }, /repo: { role: target, from: [user] }, /pr: { role: target, type: integer, words: [land, land pr], from: [user] },
-    /issue: { role: selector, type: integer, words: ['#', issue], from: [user] }, /state: { role: control, from: [{ const: [shut], phrases: [shut, shut issue] }] } }, composites: ['{/owner}/{/repo}'] }
+    /issue: { role: selector, type: integer, words: ['#', issue, issues, shut, dup of], from: [user] }, /state: { role: control, from: [{ const: [shut], phrases: [shut, shut issue] }] } }, composites: ['{/owner}/{/repo}', '{/owner}/{/repo}#{/pr}', '{/owner}/{/repo}#{/issue}'] }
   n/note: { effect: send, args: { /user: { role: target, collection: user }, /text: { role: content, content: open } } }
   n/only: { effect: send, args: { /user: { role: target, collection: user, from: [output: 'a/list#/nick/*', output: 'a/list#/from/*', { output: 'a/list#/users/*', phrases: [make a twig, grow a twig] }] } } }
   n/grant: { effect: [send, auth], args: { /user: { role: target, collection: user } } }
@@ -168,7 +168,10 @@ var (
 		"tell Anna", "tell Anna", "tell Bob and Anna that", "ask Boris", "Boris Anna", "the Anna", "'anna' and Bob", "row Boris", "row anna.", "row boris anna", "the anna row", "in Anna row", "the Boris Anna row, R-21", "not the Boris row", "R-22", "the row R-22.", "@bobby", "ask '@bobby'", "a@bobby"}
 	// worldLandings order by numbers, count with them, or say where.
 	worldLandings = []string{"land 13 in octo/hello", "land pr 13 of acme/hello, octo/hello", "land 13 prs of octo/hello", "octo/hello pr 130123", "land 130123 octo/hello", "land 130123 in octo/hello", "shut #13 in octo/hello", "shut issue 13 and 50 of octo/hello",
-		"shut #50. issue 13 octo/hello", "in acme/hello shut #13, octo/hello", "in octo/hello land 13 and shut #50", "shut it, issue 13 in acme/hello octo/hello", "shut #13 in the octo/hello repo", "no, leave it", "don't land 13"}
+		"shut #50. issue 13 octo/hello", "in acme/hello shut #13, octo/hello", "in octo/hello land 13 and shut #50", "shut it, issue 13 in acme/hello octo/hello", "shut #13 in the octo/hello repo", "no, leave it", "don't land 13",
+		"land octo/hello#13", "land octo/hello#13 at 5pm", "don't land octo/hello#13", "octo/hello#13 is fine", "land octo/hello#13 and acme/hello#50", "shut octo/hello#13, acme/hello#50 and 13", "shut octo/hello#13 and #50",
+		"land pr 13 and 50 in octo/hello", "land pr 13 and 50 others octo/hello", "land #13, #50 and 130123 in octo/hello", "land 13, 50 octo/hello", "shut both 13 and 50 in octo/hello", "issues 13, 50 and 130123 are old octo/hello",
+		"shut 13 issues octo/hello", "shut 13 octo/hello", "shut 13 and 50 of them octo/hello", "dup of 13 octo/hello", "dup of 13 others octo/hello", "don't shut 13 and 50 octo/hello", "land 13 in octo/hello on my signal", "shut 50, and 13 but keep the branch octo/hello"}
 	worldDays    = []string{"on 2027-01-15", "on 2027-01-15", "tomorrow", "at 19:00", "at 19:00", "from 19:00", "for two hours", "at 7 pm or 8 pm", "> at 19:00", "in two hours", "for 30 minutes"}
 	worldSums    = []string{`1`, `25`, `25`, `100`, `100`, `7`, `-7`}
 	worldTimes   = []string{`"2027-01-15"`, `"2027-01-15T19:00:00"`, `"2027-01-15T21:00:00"`, `"19:00"`, `"21:00"`, `"2027-01-15T20:00:00"`, `"2027-01-15T10:00:00"`, `"2027-01-15T10:30:00"`}
