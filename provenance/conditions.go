@@ -268,11 +268,11 @@ func tellsWhen(words, condition []string) bool {
 func waitsBehind(after string) bool {
 	next := behindSentence(after)
 	for _, but := range behindBut().Split(inBrackets().ReplaceAllString(after[:endOf(after)], " "), -1)[1:] {
-		if notNow(unled(wordsOf(clausesOf(but)[0].text))) {
+		if but = clausesOf(but)[0].text; notNow(unled(wordsOf(but))) || isDeferral(but) {
 			return true
 		}
 	}
-	if words := wordsOf(next[:endOf(next)]); len(words) > 0 && len(words) <= 2 && dating[words[len(words)-1]] {
+	if isDeferral(next[:endOf(next)]) {
 		return true // "Later."
 	}
 	for _, c := range slices.Concat(clausesOf(after[:endOf(after)]), clausesOf(next[:endOf(next)])) {
