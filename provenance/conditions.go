@@ -125,15 +125,23 @@ func defersSettled(phrase, rest string) bool {
 	}
 	clauses := clausesOf(numbers().ReplaceAllString(rest[:endOf(rest)], ""))
 	own := strings.Fields(clauses[0].text)
-	for i, w := range own {
-		if w = bare(w); joining[w] || against[w] {
-			break
-		} else if defers(own[i:], true) && (i == 0 || !articles[bare(own[i-1])]) {
+	for i := range own {
+		if defers(own[i:], true) && (i == 0 || !articles[bare(own[i-1])]) {
 			return true
+		}
+		if goesOff(bare(own[i]), nextOf(own[i:])) {
+			break
 		}
 	}
 	return slices.ContainsFunc(clauses[1:], func(c clause) bool { return isDeferral(c.text) })
 }
+
+// goesOff reports whether a word, with the next one, begins what says something else: another order, why, or for what.
+func goesOff(w, next string) bool {
+	return joining[w] || against[w] || reasoning[w] || w == "as" && (telling[next] || ours[next]) || (w == "for" || w == "für") && !favoured[next] && next != "now"
+}
+
+var reasoning = wordSet("because since so that which who whose weil da dass damit car parce afin porque para perché affinché pois omdat zodat")
 
 // numbers are those of what an order is of, right behind it.
 var numbers = text.Pattern(`^[ \t]*(?:[^\s]*[^\s0-9]/[^\s]*[#/][0-9]+|` + numberList + `)`)
