@@ -201,7 +201,8 @@ var audience = map[string]bool{
 // A value of small space counts only in typed context: directly after one of
 // the query's Words or the name of its collection and white space, as in
 // "file 13" or "issue #13" (R8); booleans, null and empty values never do. Where the words are an
-// order ("merge PR") no number counts otherwise, however long, nor one that goes on ("merge 3 PRs").
+// order ("merge PR") no number counts otherwise, however long, nor one that goes on ("merge 3 PRs"). Each of
+// a list does ("issues 41 and 42").
 // With Authority, audience words and what has neither letter nor digit never
 // match. With Account "@kim" is kim, and kim is "@kim" where the user set that apart; an @ before
 // a value of small space ("@150") makes no account of it. With Small "anna kern" is Anna Kern. With Tag a word behind a # is what it is without one, where the user set that apart:
