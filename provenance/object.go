@@ -414,7 +414,7 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 		case !more && !puts && dayOf(words[i:], nouns):
 			return true
 		case placing[bareWord] && !more && !puts:
-			return !defers(words[i:], true) && (ofStore(rest, nouns) || isPlace(rest))
+			return inPlace(words[i:], nouns)
 		case bareWord == "to" && !more && !puts: // "push main to origin"
 			return toNoun(rest, nouns)
 		case leaving[bareWord]:
@@ -470,6 +470,11 @@ func dayOf(words, nouns []string) bool {
 		}
 	}
 	return days > 0
+}
+
+// inPlace reports whether words, behind the first, say where something is, and not when: "on friday".
+func inPlace(words, nouns []string) bool {
+	return !defers(words, true) && (ofStore(words[1:], nouns) || isPlace(words[1:]))
 }
 
 // isPlace reports whether words are one in small letters or a path, "in staging", and go on as a
