@@ -447,6 +447,38 @@ func TestFoldedAtOnce(t *testing.T) {
 	}
 }
 
+// halfRead is a file of which the header is found half written for so many reads.
+type halfRead struct {
+	medium
+	times int
+}
+
+func (h *halfRead) ReadAt(b []byte, at int64) (n int, err error) {
+	n, err = h.medium.ReadAt(b, at)
+	if at == 0 && n == headerSize && h.times > 0 {
+		h.times--
+		copy(b[beginning:beginning+4], "half")
+	}
+	return n, err
+}
+
+// TestHalfHeader: who reads a journal's header while another process writes it reads it again,
+// and what stays so is damaged.
+func TestHalfHeader(t *testing.T) {
+	s := openWith(t, t.TempDir(), storetest.Every)
+	defer s.Close()
+	storetest.Append(t, s, "s_a", 0, storetest.Entries(t, "s_a", 1, 1)...)
+	h := &halfRead{medium: s.journal.medium, times: 2}
+	s.journal.medium = h
+	if n, err := s.Head(t.Context(), "s_a"); n != 1 || err != nil || h.times > 0 {
+		t.Errorf("head %d: %v", n, err)
+	}
+	h.times = 3
+	if _, err := s.Head(t.Context(), "s_a"); !errors.Is(err, audit.ErrAltered) {
+		t.Errorf("a header that stays half written: %v", err)
+	}
+}
+
 // TestBomb is L09 for the journal: a payload takes hardly more memory than it is long, whatever
 // it says of itself, and what audit never seals is no record.
 func TestBomb(t *testing.T) {
