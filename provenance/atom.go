@@ -88,7 +88,8 @@ var atomForms = []atomForm{
 	// bracket or a bar, or with another sign and calls a function or a program by name.
 	{MarkupAtom, Untyped, "(|", text.Pattern(`(?m)(?:^|[,;\t|])[\s"'“”]*(?:=[^\n]*[(|]|[+@-][^\pL\n]*\pL[\pL\pN.]*\(|[+@-]\S*\pL\S*\|)`)},
 	{MentionAtom, Untyped, "@", text.Pattern(`@[\pL\pN_][\pL\pN_.-]*`)},
-	{MentionAtom, Untyped, "#-", text.Pattern(`#[0-9]+|\bGH-[0-9]+`)},
+	// "acme/garden#12" is of another place than "#12".
+	{MentionAtom, Untyped, "#-", text.Pattern(`(?:[\pL\pN][\pL\pN_.-]*(?:/[\pL\pN_.-]+)*)?#[0-9]+|\bGH-[0-9]+`)},
 	{KeyAtom, Untyped, "", text.Pattern(`[\pL\pN_+/=-]{20,}`)},
 	{MentionAtom, Untyped, "-. ", text.Pattern(`\b(?:\+?1[-. ]?)?8(?:00|33|44|55|66|77|88)[-. ][\pL\pN][\pL\pN-]{4,}`)},
 	{NumberAtom, Untyped, "", text.Pattern(`\+?[\pL]{0,4}[0-9](?:(?:[^\pL\pN,;]{0,3}|[,;])[\pL]?[0-9]){5,}`)},
@@ -98,27 +99,26 @@ var atomForms = []atomForm{
 // Atoms returns the atoms of a text: of what stands there, and of what is read there
 // once marks of Markdown, entities and percent signs are undone. Where they are more
 // than can be looked behind, the one it returns has nothing behind it.
-func Atoms(s string) []Atom { return atomsAs(s, undone, nil) }
+func Atoms(s string) []Atom { return atomsAs(s, s, undone, nil) }
 
-// atomsAs are the atoms of a text, and of what is read there as it is undone, without
-// those that are let go.
-func atomsAs(s string, undone func(string) string, let func(Atom) bool) []Atom {
+// atomsAs are the atoms of a text, and of what is read of it, as it is spelt, once that is undone,
+// without those that are let go.
+func atomsAs(s, spelt string, undone func(string) string, let func(Atom) bool) []Atom {
 	plain, hides := plainOf(s)
 	out := atomsOf(plain)
 	if hides {
 		out = append(out, Atom{Kind: HiddenAtom})
 	}
-	if read := undone(plain); read != plain {
-		// What is read of an atom that stands there so adds nothing to it: of "a_b.example", which
-		// has something behind it or has not, "ab.example".
-		known := slices.Clone(out)
-		for _, a := range out {
-			if let == nil || !let(a) {
-				known = append(known, atomsOf(undone(a.Text))...)
-			}
-		}
+	read := plain
+	if spelt != s {
+		read, _ = plainOf(spelt)
+	}
+	if read = undone(read); read != plain {
+		known := readOf(out, undone, let)
 		for _, a := range atomsOf(read) {
-			if !slices.Contains(known, a) && !slices.Contains(out, a) {
+			if i := slices.Index(known, a); i >= 0 {
+				known = slices.Delete(known, i, i+1) // what stands there once is read there once
+			} else if len(out) <= maxAtoms {
 				out = append(out, a)
 			}
 		}
@@ -134,28 +134,43 @@ func atomsAs(s string, undone func(string) string, let func(Atom) bool) []Atom {
 		if !strings.Contains(s, out[i].Text) {
 			out[i].Text, out[i].Kind = "", HiddenAtom
 		}
-		out[i].Within = pathOf(s, &out[i])
+		out[i].Within = pathOf(&out[i], undone, plain, read)
 	}
 	return out
+}
+
+// readOf is what is read of atoms: it adds nothing to them where they stand so. "ab.example" of
+// "a_b.example" has something behind it where that has.
+func readOf(atoms []Atom, undone func(string) string, let func(Atom) bool) []Atom {
+	known := slices.Clone(atoms)
+	for _, a := range atoms {
+		if let == nil || !let(a) {
+			known = append(known, slices.DeleteFunc(atomsOf(undone(a.Text)), func(b Atom) bool { return b == a })...)
+		}
+	}
+	return known
 }
 
 var relative = text.Pattern(`^[\pL\pN._-]+(?:/[\pL\pN._-]+)+$`)
 
 // pathOf is the path whose end is what looks like a host, without the marks around it, where
-// that is so of each word of a text that holds it.
-func pathOf(s string, a *Atom) (path string) {
+// that is so of each word that holds it, of a text and of what is read of it.
+func pathOf(a *Atom, undone func(string) string, texts ...string) (path string) {
 	if a.Kind != HostAtom {
 		return ""
 	}
-	for w := range strings.FieldsSeq(s) {
-		if !strings.Contains(w, a.Text) {
-			continue
+	for _, s := range texts {
+		for w := range strings.FieldsSeq(s) {
+			if !strings.Contains(w, a.Text) {
+				continue
+			}
+			w = strings.TrimPrefix(strings.TrimLeft(strings.TrimRight(w, "\"'`)]*.,;:!?"), "\"'`([*"), "./")
+			if path != "" && w != path && w != undone(path) || !strings.HasSuffix(w, "/"+a.Text) || !relative().MatchString(w) {
+				return ""
+			} else if path == "" {
+				path = w
+			}
 		}
-		w = strings.Trim(w, "\"'`()[]*.,;:!?")
-		if path != "" && w != path || !strings.HasSuffix(w, "/"+a.Text) || !relative().MatchString(w) {
-			return ""
-		}
-		path = w
 	}
 	return path
 }
@@ -310,7 +325,7 @@ func isAtom(kind AtomKind, found string) bool {
 		return !abbreviation(found) && !fileName(found)
 	case LinkAtom: // "**Expected:** …" is a word of a text that is set in bold
 		_, to, _ := strings.Cut(found, ":")
-		return strings.Trim(to, "*_~`") != ""
+		return strings.Trim(to, "*_~`.,;!?") != ""
 	}
 	return true
 }
@@ -437,10 +452,10 @@ func (a *Atom) Names() bool {
 // typed "issue 31" typed "#31".
 var Numbering = append(strings.Fields(Numbered+" issue issues ticket tickets bug pr prs pull request mr number see"), "duplicate of", "dup of", "dupe of")
 
-// Counts returns the number of a mention of one: 31 of "#31".
+// Counts returns the number of a mention of one: 31 of "#31" and of "PR#31".
 func (a *Atom) Counts() (n string, ok bool) {
-	n, ok = strings.CutPrefix(a.Text, Numbered)
-	return n, ok && a.Kind == MentionAtom
+	of, n, ok := strings.Cut(a.Text, Numbered)
+	return n, ok && a.Kind == MentionAtom && (of == "" || slices.Contains(Numbering, strings.ToLower(of)))
 }
 
 // Vouches says what stands behind an atom: the user typed it, or a result holds

@@ -25,17 +25,17 @@ func PlainAtoms(s string, names []string) []Atom {
 	in := argumentOf(names)
 	spelt, s := s, slashed(s)
 	isPath := in.isPath(s)
-	read := func(string) string {
-		plain, _ := plainOf(spelt)
+	read := func(plain string) string {
 		if in == hostArgument { // what reads URLs drops these
 			plain = dropped.Replace(plain)
 		}
 		return slashed(unquoted(escaped5C().ReplaceAllString(plain, "/")))
 	}
-	out := atomsAs(s, read, func(a Atom) bool { return in.lets(a, isPath) })
+	out := atomsAs(s, spelt, read, func(a Atom) bool { return in.lets(a, isPath) })
 	if !isPath {
 		plain, _ := plainOf(s)
-		for _, host := range slices.Concat(in.hosts(slashed(plain)), in.hosts(read(plain))) {
+		whole, _ := plainOf(spelt)
+		for _, host := range slices.Concat(in.hosts(slashed(plain)), in.hosts(read(whole))) {
 			a := Atom{Kind: HostAtom, Text: host, Type: Host}
 			if !strings.Contains(s, host) {
 				a = Atom{Kind: HiddenAtom}
