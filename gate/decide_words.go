@@ -33,12 +33,21 @@ func (j *judge) typedSo(l *leaf, proper, small bool) (provenance.Quote, writ.Rea
 	q := j.query(l, policy.Source{Kind: policy.FromUser})
 	q.Named, q.Ordered, q.Tag = j.setApart(l, q), j.commands(l), l.role == policy.Content && !l.key
 	q.Proper, q.Secret = proper, l.role == policy.SecretRole
-	q.Small = small && j.small(l, &q)
-	q.Title = j.titles(l)
 	if l.numbers() {
 		q.Aim = j.aim()
 	}
-	return s.ledger.Typed(q)
+	if l.entered() {
+		if at, why := s.ledger.Typed(q); why == "" {
+			return at, ""
+		}
+	}
+	q.Small = small && j.small(l, &q)
+	q.Title = j.titles(l)
+	at, why := s.ledger.Typed(q)
+	if why == "" && l.entered() && s.ledger.Marked(at) { // it is entered as he set it down
+		return provenance.Quote{}, writ.ProvenanceUnseen
+	}
+	return at, why
 }
 
 // titles reports whether a leaf is what something new is called, or a text that is entered: one of the

@@ -268,6 +268,12 @@ func (t *turn) calls(name span, phrases []string) (Quote, bool) {
 	return Quote{}, false
 }
 
+// Marked reports whether a place is in quotation marks.
+func (l *Ledger) Marked(at Quote) bool {
+	i := l.turnAt(at.Evidence)
+	return i >= 0 && l.turns[i].own.inQuotes(span{at.Start, at.End})
+}
+
 // Quoted reports whether a place is of the user's latest turn, and in quotation marks
 // that are those of one quotation: within it stands none but an apostrophe.
 func (l *Ledger) Quoted(at Quote) bool {

@@ -267,7 +267,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 		return false
 	}
 	if !t.spells(l, words) {
-		return s.tagged(t, l, r) || s.account(l, words, r) || s.small(l, words, r) || s.titled(l, words, r)
+		return s.tagged(t, l, r) || s.account(l, words, r) || !(l.title && l.lesser && t.marked(r.Start, r.End)) && (s.small(l, words, r) || s.titled(l, words, r))
 	}
 	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && (t.begins(r.Start-1) || t.given(r.Start-1))
 	given := !hash && t.given(r.Start)
