@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/writ-project/writ/internal/text"
 )
 
 // saysOf reports whether a sentence says a value that stands in it at an offset of what is asked
@@ -85,8 +87,8 @@ func (u *utterance) possessed(r, v span) bool {
 		return false
 	}
 	for i, t := range u.toks[:r.from] {
-		if t.person == owned && r.meets(span{i + 1, u.phrase(i)}) {
-			return true
+		if to := u.phrase(i); t.person == owned && r.meets(span{i + 1, to}) {
+			return !u.at(to).is("is") || !u.toldBy(i)
 		}
 	}
 	return false
@@ -129,7 +131,7 @@ func (u *utterance) said(r span) bool {
 		return true // me llamo
 	}
 	i := u.person(r)
-	if u.at(i).person != first {
+	if u.at(i).person != first || u.toldBy(i) {
 		return false
 	}
 	between := u.toks[i+1 : r.from]
@@ -148,6 +150,32 @@ func (u *utterance) said(r span) bool {
 	}
 	return has(between, u.a)
 }
+
+// toldBy reports whether right before who speaks somebody else says something in the same clause:
+// Bob confirmed my account is, he sings I live. What ends in an s before an I may be a noun.
+func (u *utterance) toldBy(i int) bool {
+	from := max(0, i-1)
+	for from > 0 && !u.toks[from-1].ends {
+		from--
+	}
+	verb, he := u.at(i-1), pronoun().MatchString(strings.Join(u.at(i-2).words, " "))
+	if i-from < 2 || len(verb.words) != 1 || verb.ends || verb.name || verb.auxiliary() || verb.is("intro") || verb.is("adverb") || verb.is("empty") {
+		return false
+	}
+	before := u.toks[from : i-1]
+	return (told().MatchString(verb.words[0]) || (he || u.toks[i].person == owned) && tells().MatchString(verb.words[0]) && !times().MatchString(verb.words[0])) &&
+		!slices.ContainsFunc(before, func(t spoken) bool { return t.person != none || t.is("stop") }) &&
+		(he || slices.ContainsFunc(before, func(t spoken) bool {
+			return !t.is("intro") && !t.is("opening") && !t.is("empty") && !t.is("article") && !t.adverb()
+		}))
+}
+
+var (
+	told    = text.Pattern(`ed$`)
+	tells   = text.Pattern(`[^s]s$`)
+	times   = text.Pattern(`^(?:day|night|morning|evening|weekday|weekend|week|month|year|summer|winter|hour|time)s$`)
+	pronoun = text.Pattern(`^(?:he|she|it|they)$`)
+)
 
 // ofThird reports whether what is said behind an I is said of whom it stands beside: the man I
 // love lives, everybody I am with is.
