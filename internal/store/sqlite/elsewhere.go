@@ -254,9 +254,23 @@ func (s *Store) tell(note []byte) {
 	}
 	blanks := bytes.Repeat([]byte(" "), max(0, 1024-len(b), len(s.place.told)-len(b)))
 	defer s.place.lock(s.opt.BusyTimeout)()
+	if s.overtaken(note) {
+		return
+	}
 	if _, err := s.place.file.WriteAt(append(append(bytes.Clone(b), blanks...), '\n'), 0); err == nil {
 		s.place.told = b
 	}
+}
+
+// overtaken reports whether another process has told the file of more since this one looked.
+func (s *Store) overtaken(note []byte) bool {
+	b, _ := s.place.read()
+	if bytes.Equal(b, s.place.told) {
+		return false
+	}
+	now, err := s.headIn(b)
+	own, not := audit.OpenCheckpoint(note, s.opt.Verifier)
+	return err == nil && not == nil && now.Size > own.Size
 }
 
 // tellFolded tells the file of the head that the database has, where that is all of the log

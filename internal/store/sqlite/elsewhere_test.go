@@ -320,6 +320,28 @@ func TestHalfTold(t *testing.T) {
 	}
 }
 
+// TestToldLate: who tells the file of a head when another process has told it of more takes
+// nothing of that back.
+func TestToldLate(t *testing.T) {
+	dir, place := t.TempDir(), filepath.Join(t.TempDir(), "heads")
+	one := openBeside(t, dir, place, false)
+	defer one.Close()
+	two := openBeside(t, dir, place, false)
+	defer two.Close()
+	storetest.Append(t, one, "s_a", 0, storetest.Entries(t, "s_a", 1, 1)...)
+	one.mu.Lock()
+	late := one.marks[len(one.marks)-1].note
+	one.mu.Unlock()
+	if err := appendOne(two.Append, "s_a", 1); err != nil {
+		t.Fatal(err)
+	}
+	one.place.told = nil // its first telling is still under way
+	one.tell(late)
+	if known, ok := KnownElsewhere(place, one.opt.Verifier); !ok || known.Size != 2 {
+		t.Errorf("the file was told of %d records (%t), want 2", known.Size, ok)
+	}
+}
+
 func openBeside(t *testing.T, dir, place string, accept bool) *Store {
 	t.Helper()
 	os.Chmod(dir, 0o700)
