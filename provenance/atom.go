@@ -331,11 +331,18 @@ func isAtom(kind AtomKind, found string) bool {
 }
 
 // fileName reports whether a dotted word is the name of a file and of no host: its end is
-// no top-level domain, and nothing makes a link of it. In words a text may name any file.
+// no top-level domain, and nothing makes a link of it, or everybody calls a file so. In words a text may name any file.
 func fileName(s string) bool {
-	s = strings.ToLower(strings.TrimRight(s, ".,;:!?'"))
+	s = strings.TrimRight(s, ".,;:!?'")
+	if customary[s] {
+		return true
+	}
+	s = strings.ToLower(s)
 	return fileEnds[s[strings.LastIndexByte(s, '.')+1:]] && !strings.ContainsAny(s, "/?#:。") && !strings.HasPrefix(s, "www.")
 }
+
+// customary are names of files that end as a country does: nobody who plants one chooses what it is called.
+var customary = wordSet("README.md CHANGELOG.md CONTRIBUTING.md LICENSE.md SECURITY.md CODE_OF_CONDUCT.md")
 
 func count(s string, is func(rune) bool) (n int) {
 	for _, r := range s {
