@@ -149,7 +149,7 @@ func endsOrder(rest string, single bool) bool {
 		word = rest[:i]
 	}
 	number := strings.TrimRight(word, stops+quotes+brackets)
-	if list := numbers().FindString(rest); len(list) > len(number) {
+	if list := numbers().FindString(listIn(rest)); len(list) > len(number) {
 		number = list
 	}
 	if strings.ContainsAny(number, "#0123456789") && !strings.ContainsAny(number, quotes) {
@@ -165,13 +165,13 @@ func endsOrder(rest string, single bool) bool {
 // inDocument is where something of another kind is done: "set it as fixed in the sheet".
 var inDocument = text.Pattern(`(?i)^(?:in|on|to|into)[ \t]+(?:(?:the|a|an|my|our|this|that)[ \t]+)?(?:new[ \t]+)?(?:spread)?(?:sheet|wiki|excel|editor|tab|jira|confluence)(?:$|[^\pL\pN-])`)
 
-var numeral = text.Pattern(`^#?[0-9]+$`)
+var numeral = text.Pattern(`^` + numberList + `$`)
 
 // aside is what stands behind a dash, or is done too, and no end of a range.
 var aside = text.Pattern(`^(?:-{1,2}[ \t]+[^#0-9 \t]|[&+][ \t])`)
 
 // ofWhat is in what such things are that have numbers: "2 of my tabs" is of others.
-var ofWhat = text.Pattern(`(?i)^(?:of|von|aus)[ \t]+(?:(` + placeForm + `)|(?:the|this|that|my|our)[ \t]+(?:\pL+[ \t]+)?(?:repository|repo|project))`)
+var ofWhat = text.Pattern(`(?i)^(?:of|von|aus)[ \t]+(?:(` + placeForm + `)|(?:the|this|that|my|our)[ \t]+(?:[\pL\pN_./-]+[ \t]+)?(?:repository|repo|project))`)
 
 // Anew reports the same of a phrase that says that there is to be another of something: "a new
 // branch", not "the open PR".

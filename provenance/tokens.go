@@ -250,7 +250,8 @@ func (r *reading) calledAt(i int, words []string, which bool) (at int, ok bool) 
 	whole := before
 	which = which && number
 	if which {
-		before = otherNumbers().ReplaceAllString(before, "")
+		near := max(0, len(before)-longestList)
+		before = before[:near] + withoutOthers(before[near:])
 	}
 	if len(before) < len(whole) && !ListEnds(whole[len(before):], r.text, start) {
 		return 0, false // "issue 5 and 2 others"
@@ -282,17 +283,34 @@ func NumberOf(text string, at, end, start int) bool {
 // ListEnds reports whether numbers, and those that a text goes on with, are a list of which nothing is said that counts:
 // "41, 42 and 43", and not "41, 42", which may be anything.
 func ListEnds(before, text string, start int) bool {
-	return joint().MatchString(before+" "+numbers().FindString(text[start:])) && NumberEnds(text, start, nil)
+	return joint().MatchString(before+" "+numbers().FindString(listIn(text[start:]))) && NumberEnds(text, start, nil)
 }
 
 var joint = text.Pattern(`(?i)[ \t](?:and|und|y|et|e|&|\+)[ \t]`)
+
+// longestList is how far the numbers of a list are looked for: every number of a turn can be one of one.
+const longestList = 200
+
+// listIn is what of a text a list that it begins with is looked for in.
+func listIn(text string) string { return text[:min(len(text), longestList)] }
+
+// withoutOthers is what stands before the other numbers of a list, and a word for two of them. Most numbers have none.
+func withoutOthers(before string) string {
+	word := before[strings.LastIndexAny(before, " \t")+1:]
+	if !strings.HasSuffix(word, ",") && !adding[lower(word)] {
+		return before
+	}
+	return otherNumbers().ReplaceAllString(before, "")
+}
+
+var adding = wordSet("both and und y et e & +")
 
 // otherNumbers are those of a list before its last one, and what says that there are two.
 var otherNumbers = text.Pattern(`(?i)(?:[ \t]+both)?(?:[ \t]+#?[0-9]+(?:,|,?[ \t]+(?:and|und|y|et|e|&|\+)))*$`)
 
 // behindNumbers is the word behind those that a text begins with.
 func behindNumbers(text string) string {
-	word, _, _ := strings.Cut(strings.TrimLeft(numbers().ReplaceAllString(text, ""), " \t"), " ")
+	word, _, _ := strings.Cut(strings.TrimLeft(numbers().ReplaceAllString(listIn(text), ""), " \t"), " ")
 	return word
 }
 
@@ -318,7 +336,7 @@ func NumberEnds(text string, start int, words []string) bool {
 	if !startsDigit(text[start:]) && !withPlace().MatchString(text[start:valueEnd(text, start)]) || endsOrder(text[start:], false) {
 		return true
 	}
-	before := strings.Fields(otherNumbers().ReplaceAllString(strings.TrimRight(text[:start], " \t"), ""))
+	before := strings.Fields(withoutOthers(strings.TrimRight(text[max(0, start-longestList):start], " \t")))
 	verb := len(before) > 0 && slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, before[len(before)-1]) })
 	return !verb && (numberOf().MatchString(text[start:]) || being[bare(behindNumbers(text[start:]))])
 }

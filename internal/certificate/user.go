@@ -490,7 +490,8 @@ func (t *turn) behind(i int, hash bool, words []string, which bool) bool {
 	whole := before
 	which = which && number
 	if which {
-		if before = withoutOthers(before); len(before) < len(whole) && !provenance.ListEnds(whole[len(before):], t.own, start) {
+		near := max(0, len(before)-longestList)
+		if before = before[:near] + withoutOthers(before[near:]); len(before) < len(whole) && !provenance.ListEnds(whole[len(before):], t.own, start) {
 			return false
 		}
 	}
@@ -503,6 +504,9 @@ func (t *turn) behind(i int, hash bool, words []string, which bool) bool {
 			(!ordered || provenance.Means(t.own, at, len(before))) && (ordered || !which || provenance.NumberOf(t.own, at, len(before), start))
 	})
 }
+
+// longestList is how far back the numbers of a list are looked for.
+const longestList = 200
 
 // withoutOthers is what stands before the other numbers of a list, "close 41 and", and a word for two of them.
 func withoutOthers(before string) string {
