@@ -26,10 +26,16 @@ var (
 	closings  = wordSet("eod cob eob eow eom eoq eoy feierabend")
 	lasting   = wordSet("during throughout amid amidst während pendant durante tijdens")
 	moments   = wordSet("noon midday lunch lunchtime breakfast dinner dawn dusk sunrise sunset daybreak bedtime standup kickoff launch mittag mittags midi mediodía mezzogiorno middag")
-	timing    = wordSet("at by around till until um gegen vers las alle às om")
-	signals   = wordSet("signal sign cue word say-so go go-ahead command mark call zeichen señal segnale sinal")
+	timing    = wordSet("at by around till until um gegen vers à las alle às om")
+	signals   = wordSet("signal sign cue word say-so go go-ahead ok okay green command mark call zeichen señal segnale sinal")
 	cueing    = wordSet("on at upon auf au sur a op with")
-	hourWords = wordSet("am pm uhr o'clock oclock sharp heures")
+	hourWords = wordSet("am pm uhr uur o'clock oclock sharp heures")
+	// onDay are before a day that is written short or as a number, shortDays the former, spans what may pass first,
+	// and hours those of a clock that are words.
+	onDay     = wordSet("on by until till am bis zum el le al em op")
+	shortDays = wordSet("mon tue tues wed weds thu thur thurs fri sat sun")
+	spans     = wordSet("min mins hr hrs sec secs second seconds moment bit few while quarter fortnight")
+	hours     = wordSet("one two three four five six seven eight nine ten eleven twelve half quarter")
 	// limiting may stand before one.
 	limiting = wordSet("only nur erst seulement uniquement solo sólo solamente só somente apenas alleen pas soltanto")
 	// ours begin what we do ourselves, or what was spoken of.
@@ -88,15 +94,20 @@ func defers(words []string, hour bool) bool {
 	at, owned := "", false
 	for n := 0; n < len(words) && n < longestDelay; n++ {
 		w, next := bare(words[n]), nextOf(words[n:])
-		ends := n+1 == len(words) || on[next] || courteous[next] || joining[next]
+		ends := n+1 == len(words) || on[next] || courteous[next] || joining[next] || limiting[next]
 		switch {
+		case isPast(w, next), at == "for" && dating[w] && !ends && !dating[next] && !timing[next] && !isNumeral(next[0]):
+			return false // "last week", "for the Friday demo"
 		case dating[w] && !owned, closings[w], lasting[w], doubting[w] && (n+1 == len(words) || placing[next]):
 			return true
-		case hourForm().MatchString(words[n]):
-			return hourEnd().MatchString(w) || hour && timing[at] && ends || dating[next] || hourWords[next]
+		case isDay(words[n:], at), passes(words[n:], at, ends):
+			return true
+		case hourForm().MatchString(words[n]), hours[w] && timing[at]:
+			return hourEnd().MatchString(w) || hour && timing[at] && (ends || hours[next] || w == "half" || w == "quarter") || dating[next] || months[next] || hourWords[next]
 		case moments[w], signals[w]:
-			return ends && (timing[at] && moments[w] || cueing[at] && signals[w])
-		case timing[w], cueing[w], steering[w]:
+			return ends && (timing[at] && moments[w] || isCue(w, at, owned && !ourOwn[bare(words[n-1])]))
+		case at != "" && w == "a": // "in a bit", and not Spanish
+		case timing[w], cueing[w], steering[w], onDay[w]:
 			at = w
 		case owning[w], whose().MatchString(words[n]):
 			owned = true
@@ -105,6 +116,29 @@ func defers(words []string, hour bool) bool {
 		}
 	}
 	return false
+}
+
+// isPast reports whether words say of a time that it is over.
+func isPast(w, next string) bool {
+	return past[w] && dating[next] && next != "day" && next != "minute" || next == "ago"
+}
+
+// isDay reports whether words behind one that a day follows begin with one that is short, or in numbers.
+func isDay(words []string, at string) bool {
+	w, next := bare(words[0]), nextOf(words)
+	return onDay[at] && (dayForm().MatchString(words[0]) || shortDays[w] || months[w] && next != "" && isNumeral(next[0]))
+}
+
+// passes reports whether words, behind at, begin with what is to pass first: "in 10m", "in a bit", "10 min from now".
+func passes(words []string, at string, ends bool) bool {
+	w := bare(words[0])
+	return at == "in" && (spanForm().MatchString(w) || spans[w] && ends) ||
+		w != "" && isNumeral(w[0]) && spans[nextOf(words)] && (at == "in" || len(words) > 3 && bare(words[3]) == "now")
+}
+
+// isCue reports whether a word behind at is a signal. "With" one it is another's: one's own is given.
+func isCue(w, at string, anothers bool) bool {
+	return cueing[at] && signals[w] && (at != "with" || anothers)
 }
 
 // isDeferral reports whether a clause says no more than that.
@@ -120,28 +154,63 @@ func isDeferral(clause string) bool {
 // a number or a pronoun what it is, says so anywhere: such an order has no time of its own.
 func defersSettled(phrase, rest string) bool {
 	words := wordsOf(phrase)
-	if number := numbers().FindString(rest); len(words) == 0 || !timeless()[words[0]] || number == "" && (len(words) < 2 || !pointing[words[len(words)-1]] && words[len(words)-1] != "it") {
+	if len(words) == 0 || !timeless()[words[0]] {
 		return false
 	}
-	clauses := clausesOf(numbers().ReplaceAllString(rest[:endOf(rest)], ""))
-	own := strings.Fields(clauses[0].text)
-	for i := range own {
-		if defers(own[i:], true) && (i == 0 || !articles[bare(own[i-1])]) {
-			return true
+	last := words[len(words)-1]
+	if numbers().FindString(rest) == "" && (len(words) < 2 || !pointing[last] && last != "it") {
+		name := nameForm().FindString(rest) // "restart deployment shop", "push fix-9"
+		if name == "" || haveDay[last] || !isNoun(last, kinds) && !strings.ContainsAny(name, "0123456789_/-") {
+			return false
 		}
-		if goesOff(bare(own[i]), nextOf(own[i:])) {
-			break
+		rest = rest[len(name):]
+	}
+	rest = numbers().ReplaceAllString(rest[:endOf(rest)], "")
+	if slices.ContainsFunc(inBrackets().FindAllString(rest, -1), func(in string) bool { return isDeferral(strings.Trim(in, "()")) && !articles[wordsOf(in + "x")[0]] }) {
+		return true
+	}
+	clauses := clausesOf(inBrackets().ReplaceAllString(rest, " "))
+	return defersWithin(strings.Fields(clauses[0].text)) || slices.ContainsFunc(clauses[1:], func(c clause) bool { return isDeferral(c.text) })
+}
+
+// defersWithin reports whether the words behind such an order say so up to a dash, or to what says something else.
+func defersWithin(own []string) bool {
+	for i := 0; i < len(own); i++ {
+		w := bare(own[i])
+		switch {
+		case i > 1 && (w == "from" || w == "of") && articles[bare(own[i-2])]:
+			i++ // "the fix from Friday"
+		case strings.Trim(own[i], "-–—") == "":
+			return isDeferral(strings.Join(own[i+1:], " "))
+		case defers(own[i:], true) && (i == 0 || !articles[bare(own[i-1])] && !past[bare(own[i-1])]):
+			return true
+		case goesOff(w, nextOf(own[i:])):
+			return false
 		}
 	}
-	return slices.ContainsFunc(clauses[1:], func(c clause) bool { return isDeferral(c.text) })
+	return false
 }
 
-// goesOff reports whether a word, with the next one, begins what says something else: another order, why, or for what.
+// kinds are words for what is there and has a name of its own, past those before a time that is over, and ourOwn
+// those of what he gives himself.
+var (
+	kinds  = []string{"branch", "deployment", "pod", "pods", "service", "statefulset", "daemonset", "release", "tag", "stash"}
+	past   = wordSet("last letzte letzten letzter letzten vergangene")
+	ourOwn = wordSet("my our mein meine meiner unser unsere mon mi mio")
+)
+
+// nameForm is one word that calls what an order is of.
+var nameForm = text.Pattern(`^[ \t]+[\pL\pN_][\pL\pN_./-]*`)
+
+// goesOff reports whether a word, with the next one, begins what says something else: another order, why, for what, or before what.
 func goesOff(w, next string) bool {
-	return joining[w] || against[w] || reasoning[w] || w == "as" && (telling[next] || ours[next]) || (w == "for" || w == "für") && !favoured[next] && next != "now"
+	return joining[w] || w == "before" || against[w] && (w != "en" || !spanishPlace().MatchString(next)) || reasoning[w] || w == "as" && (telling[next] || ours[next]) || (w == "for" || w == "für") && !favoured[next] && next != "now"
 }
 
-var reasoning = wordSet("because since so that which who whose weil da dass damit car parce afin porque para perché affinché pois omdat zodat")
+// spanishPlace follows an "en" that is no Dutch "and".
+var spanishPlace = text.Pattern(`/|^(?:el|la|los|las|mi|un|una|le|les|production|producción)$`)
+
+var reasoning = wordSet("because since so that which who whose saying telling noting stating mentioning explaining weil da dass damit car parce afin porque para perché affinché pois omdat zodat")
 
 // numbers are those of what an order is of, right behind it.
 var numbers = text.Pattern(`^[ \t]*(?:[^\s]*[^\s0-9]/[^\s]*[#/][0-9]+|` + numberList + `)`)
@@ -280,7 +349,7 @@ func waitsBehind(after string) bool {
 			return true
 		}
 	}
-	if isDeferral(next[:endOf(next)]) {
+	if sentence := next[:endOf(next)]; isDeferral(sentence) && !slices.ContainsFunc(clausesOf(sentence)[1:], asksElse) {
 		return true // "Later."
 	}
 	for _, c := range slices.Concat(clausesOf(after[:endOf(after)]), clausesOf(next[:endOf(next)])) {
@@ -296,6 +365,12 @@ func waitsBehind(after string) bool {
 		}
 	}
 	return false
+}
+
+// asksElse reports whether a clause has something told, of which the time before it is: "at 5pm, remind me".
+func asksElse(c clause) bool {
+	words := unled(wordsOf(c.text))
+	return len(words) > 0 && (explaining[words[0]] || conveying[words[0]])
 }
 
 // notNow reports whether words behind a "but" deny an order for now, have us wait, or are a time.
@@ -319,8 +394,11 @@ const (
 
 // clockForm is a time of the day, or a number that may be one: "5pm", "17:00", "5".
 var (
-	hourForm = text.Pattern(`(?i)^[0-9]{1,2}(?:[:.h][0-9]{0,2})?(?:am|pm|a\.m|p\.m|uhr)?[.,;!?)]*$`)
-	hourEnd  = text.Pattern(`:|(?:m|uhr)$`)
+	hourForm = text.Pattern(`(?i)^@?(?:[0-9]{1,2}(?:[:.h][0-9]{0,2})?(?:am|pm|a\.m|p\.m|uhr|ish)?|[012][0-9][0-5][0-9])[.,;!?)]*$`)
+	hourEnd  = text.Pattern(`:|(?:m|uhr|ish)$|^[0-9]+h[0-9]*$`)
+	// dayForm is a day in numbers, spanForm a time that passes, or a quarter of a year.
+	dayForm  = text.Pattern(`(?i)^(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}/[0-9]{1,2}(?:/[0-9]{2,4})?|[0-3][0-9]\.(?:[01]?[0-9](?:\.[0-9]{0,4})?)?|[0-9]{1,2}\.[0-9]{1,2}\.(?:[0-9]{2,4})?|[0-9]{1,2}(?:st|nd|rd|th))[.,;!?)]*$`)
+	spanForm = text.Pattern(`^[0-9]+(?:s|m|h|d|w|min|mins|hr|hrs|sec|secs)$|^q[1-4]$`)
 )
 
 // notYet are the words of a denial that is one for now.

@@ -15,8 +15,11 @@ import (
 // Means reports whether what stands around a phrase, which is the bytes [start, end) of
 // a text, lets it be meant.
 func Means(text string, start, end int) bool {
+	if !means(text, start, end, opens) {
+		return false
+	}
 	rest := unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
-	return means(text, start, end, opens) && !elsewhere(rest) && !elsewhere(placedBehind().ReplaceAllString(rest, "")) && !defersSettled(text[start:end], rest)
+	return !elsewhere(rest) && !elsewhere(placedBehind().ReplaceAllString(rest, "")) && !defersSettled(text[start:end], rest)
 }
 
 // Outright reports the same of a phrase that says which one, so that nothing behind it may
@@ -265,7 +268,7 @@ var (
 	dating = wordSet(`tomorrow tonight later someday night nights evening evenings morning mornings afternoon noon midnight week weeks weekend weekends month months year years
 		spring summer autumn winter sprint sprints hour hours minute minutes christmas easter thanksgiving sometime someday future day days monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays
 		january february april june july august september october november december
-		morgen übermorgen später abends nachts heute montag dienstag mittwoch donnerstag freitag samstag sonntag
+		morgen übermorgen später abends nachts heute woche wochen stunde stunden semaine semana settimana montag dienstag mittwoch donnerstag freitag samstag sonntag
 		demain lundi mardi mercredi jeudi vendredi samedi dimanche mañana lunes martes miércoles jueves viernes sábado domingo
 		domani lunedì martedì mercoledì giovedì venerdì sabato domenica amanhã feira maandag dinsdag woensdag donderdag vrijdag zaterdag zondag`)
 	// supposing are those by which it is asked what we could do, or would in some other case.

@@ -57,7 +57,8 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
-		is = stands && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || parsed(phrase).reaches) && Means(said, i, e)
+		is = stands && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || parsed(phrase).reaches) && Means(said, i, e) &&
+			(ofDay(nouns) || !defersSettled(strings.Fields(order)[0]+" it", s[end:min(len(s), end+longestRest)]))
 		return !is
 	})
 	return is
@@ -453,7 +454,7 @@ func storedElsewhere(words []string) bool {
 // of things that have one, and go on as a sentence does: "on May 15", "of 2024-05-15 at 10:00",
 // "tomorrow". Of any other thing they say when it is to be done.
 func dayOf(words, nouns []string) bool {
-	if !slices.ContainsFunc(nouns, func(n string) bool { return haveDay[lower(n)] }) {
+	if !ofDay(nouns) {
 		return false
 	}
 	days := 0
@@ -470,6 +471,11 @@ func dayOf(words, nouns []string) bool {
 		}
 	}
 	return days > 0
+}
+
+// ofDay reports whether nouns are of things that have a day.
+func ofDay(nouns []string) bool {
+	return slices.ContainsFunc(nouns, func(n string) bool { return haveDay[lower(n)] })
 }
 
 // inPlace reports whether words, behind the first, say where something is, and not when: "on friday".
@@ -650,7 +656,9 @@ func (l *Ledger) ordersStand(i int, orders []string) bool {
 
 // Unsays reports whether a turn leaves no order of some kind standing that was given before it: it says
 // one itself, meant or not, or begins with a denial.
-func Unsays(turn string, orders []string) bool { return Ordering(turn, orders) || retracts(turn) }
+func Unsays(turn string, orders []string) bool {
+	return Ordering(turn, orders) || retracts(turn) || isDeferral(turn) && slices.ContainsFunc(orders, func(o string) bool { return timeless()[lower(strings.Fields(o + " x")[0])] })
+}
 
 func (l *Ledger) orderedAt(i int, at span, q *Query) bool {
 	t := &l.turns[i]

@@ -100,15 +100,21 @@ func retracts(text string) bool {
 	for len(words) > 0 && (leading[words[0]] || sighing[words[0]]) && !takingBack[words[0]] {
 		words = words[1:]
 	}
+	if otherNumber().MatchString(text) {
+		return true
+	}
 	return len(words) > 0 && (takingBack[words[0]] || len(words) > 1 && takingBackAs[words[0]+" "+words[1]])
 }
+
+// otherNumber is one that is said instead: "oops, 42", "only 42", "42 instead".
+var otherNumber = text.Pattern(`(?i)^[ \t,;.!…(–—-]*(?:(?:(?:hm+|uh|er|oops|ups|ähm|only|just|nur|correction|make that)[ \t,:]+)+#?[0-9]+|#?[0-9]+[ \t]+(?:instead|only|stattdessen))(?:[ \t]+(?:please|pls|bitte))?[ \t]*(?:$|[\n.,;!?)])`)
 
 // sighing are words that may stand before what takes something back, takingBackAs two that do.
 var (
 	sighing      = wordSet("hm hmm um uh er oops ups ähm haha lol ha ou")
 	takingBackAs = map[string]bool{"do not": true, "i meant": true, "i mean": true, "ich meine": true, "on second": true, "undo that": true, "undo it": true, "ignore that": true, "strike that": true,
 		"ask me": true, "check with": true, "hold on": true, "hold off": true, "hang on": true, "i wouldn't": true, "we shouldn't": true, "you shouldn't": true, "you mustn't": true, "i'd rather": true, "i changed": true, "changed my": true, "maybe not": true, "perhaps not": true,
-		"doch nicht": true, "laisse le": true, "laisse la": true, "laisse tomber": true, "plutôt non": true, "mejor no": true, "melhor não": true, "laat het": true, "laat maar": true,
+		"better not": true, "doch nicht": true, "laisse le": true, "laisse la": true, "laisse tomber": true, "plutôt non": true, "mejor no": true, "melhor não": true, "laat het": true, "laat maar": true,
 		"liever niet": true, "toch niet": true}
 )
 
