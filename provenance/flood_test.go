@@ -80,3 +80,21 @@ func TestLookupsAreBounded(t *testing.T) {
 		t.Error("nothing was looked up")
 	}
 }
+
+// D04: a number is looked at so often in a turn, and who says it more often before he orders
+// something of it has not ordered it.
+func TestNumberSaidOften(t *testing.T) {
+	for n, want := range map[int]writ.Reason{mostSaid - 1: "", mostSaid: writ.ProvenanceSmall} {
+		l := NewLedger([32]byte{1}, Caps{})
+		p, err := l.PrepareTurn(Turn{Evidence: 1, Text: strings.Repeat("I have 50. ", n) + "Merge 50."})
+		if err == nil {
+			err = l.CommitTurn(p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, why := l.Typed(Query{Value: strictjson.Of([]byte("50")), Type: Integer, Authority: true, Words: []string{"merge", "merge pr"}}); why != want {
+			t.Errorf("D04: behind %d others: %q, want %q", n, why, want)
+		}
+	}
+}

@@ -147,11 +147,11 @@ var ibanStart = text.Pattern(`^[A-Za-z]{2}[0-9]{2}`)
 // find looks for a value: its bytes between two ends of tokens, or a token of
 // that typed form. bare says that it stands there, but of small space and
 // without a word before it. What says whom or what an act is for does not end in the
-// stop that ends the sentence.
+// stop that ends the sentence. What has to be ordered, or is of small space, is looked at mostSaid times.
 func (r *reading) find(q *Query, text, typed string, words []string, named, small bool) (s span, found, bare bool) {
 	looks := 0
 	counts := func(at span) bool {
-		if looks++; q.isOrdered != nil && (looks > mostSaid || !q.isOrdered(at)) {
+		if looks++; looks > mostSaid && (q.isOrdered != nil || small || q.Within) || q.isOrdered != nil && !q.isOrdered(at) {
 			return false
 		}
 		if q.Authority && (r.closes(at) || r.cuts(at) || r.partial(at, words)) || slices.ContainsFunc(q.longer, func(name string) bool { return r.within(at, name) }) {
