@@ -99,7 +99,9 @@ var atomForms = []atomForm{
 // Atoms returns the atoms of a text: of what stands there, and of what is read there
 // once marks of Markdown, entities and percent signs are undone. Where they are more
 // than can be looked behind, the one it returns has nothing behind it.
-func Atoms(s string) []Atom { return atomsAs(s, s, undone, nil) }
+func Atoms(s string) []Atom {
+	return atomsAs(s, s, undone, func(a Atom) bool { return a.Kind == HostAtom && customary[a.Text] })
+}
 
 // atomsAs are the atoms of a text, and of what is read of it, as it is spelt, once that is undone,
 // without those that are let go.
@@ -331,17 +333,14 @@ func isAtom(kind AtomKind, found string) bool {
 }
 
 // fileName reports whether a dotted word is the name of a file and of no host: its end is
-// no top-level domain, and nothing makes a link of it, or everybody calls a file so. In words a text may name any file.
+// no top-level domain, and nothing makes a link of it. In words a text may name any file.
 func fileName(s string) bool {
-	s = strings.TrimRight(s, ".,;:!?'")
-	if customary[s] {
-		return true
-	}
-	s = strings.ToLower(s)
+	s = strings.ToLower(strings.TrimRight(s, ".,;:!?'"))
 	return fileEnds[s[strings.LastIndexByte(s, '.')+1:]] && !strings.ContainsAny(s, "/?#:。") && !strings.HasPrefix(s, "www.")
 }
 
 // customary are names of files that end as a country does: nobody who plants one chooses what it is called.
+// In prose alone: what is asked of a host "README.md" is sent there.
 var customary = wordSet("README.md CHANGELOG.md CONTRIBUTING.md LICENSE.md SECURITY.md CODE_OF_CONDUCT.md")
 
 func count(s string, is func(rune) bool) (n int) {

@@ -48,7 +48,7 @@ func TestPlainAddresses(t *testing.T) {
 func TestPlainMarked(t *testing.T) {
 	for s, name := range map[string]string{
 		"@3405803777/words": "url", "3405803777?(words": "url", "3405803777:80 words": "url", "2130706433。": "url", "0x7f.1。": "url", "(2130706433/words": "url",
-		"/evil．com/words": "target", "/evil。com/words": "source",
+		"/evil．com/words": "target", "/evil。com/words": "source", "README.md": "host", "CHANGELOG.md": "url",
 	} {
 		if len(provenance.PlainAtoms(s, []string{name})) == 0 {
 			t.Errorf("%s: %q is no host", name, s)
