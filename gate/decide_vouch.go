@@ -561,6 +561,7 @@ func (j *judge) trace() {
 		}
 		j.d.Traces = append(j.d.Traces, t)
 		kind := l.value.Kind()
+		plain := l.rule != nil && !l.empty && !l.answer && !l.key && !j.strict
 		j.d.args = append(j.d.args, provenance.Arg{
 			Pointer: l.pointer, Value: l.value, Type: l.typ(), Label: l.carries(), Fixed: !l.rule.Narrows(l.rule_),
 			// An empty value carries no more than a boolean does.
@@ -570,7 +571,8 @@ func (j *judge) trace() {
 			Fresh:   l.rule_ == "derived:fresh",
 			In:      j.placesOf(l),
 			Allowed: l.rule_ == "approval",
-			Makes:   l.rule != nil && l.rule.Makes && !l.empty && !l.answer && !l.key && !j.strict,
+			Makes:   plain && l.rule.Makes,
+			Shows:   plain && l.rule.Shows && j.d.Effect == policy.Read,
 			Ours:    j.isOurs(l),
 			Rests:   l.spared,
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,

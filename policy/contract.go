@@ -282,6 +282,7 @@ type ArgRule struct {
 	Place       bool     // R21: where an act is done, of which the phrase that orders it says nothing
 	Header      bool     // R17: a text that a head holds as it stands (provenance.CheckHeader)
 	Makes       bool     // R13: the act newly makes what it names, and fails where there is one
+	Shows       bool     // R9: the read shows what it names, and fails where there is none
 	MaxItems    int      // R16; 0 means 50 on authority roles, no bound else
 	Normalise   bool     // R17: replace by the canonical form, report transformed
 	Local       bool     // content: local (R14)

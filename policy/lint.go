@@ -56,7 +56,7 @@ func (s *supply) add(c *Contract) {
 		}
 	}
 	for a, e := range c.everyArg {
-		if len(a.In) > 0 {
+		if len(a.In) > 0 || a.Shows {
 			s.collections[a.Collection] = true
 		}
 		if !e.Gated() || a.Role == Target || a.Role == Selector {

@@ -239,6 +239,11 @@ func (r *reader) lintIdle(c *Contract, f *toolFile) {
 		r.lintRead(c, f)
 		return
 	}
+	for a := range c.everyArg {
+		if a.Shows && c.CaseAt == nil {
+			r.WarnAt(a.Line, a.Col, "an act shows nothing: "+strictyaml.Word("shows")+" is of what a read shows (R9)", "remove it")
+		}
+	}
 	r.WarnIf(f.Contested.Given() && c.Contested != ContestedAccepted && e&(Transfer|Delete) == 0, f.Contested.Node, "contested is asked of what pays or deletes, and this tool does neither (R25)", "remove it")
 	for i, o := range c.Outputs {
 		r.WarnIf(e&Egress != 0 && e&^(Read|Egress) == 0 && c.CaseAt == nil && c.Method == CallTool && o.Label >= writ.System && !o.Authoritative, r.outputAt[c][i], "what is fetched is written by whoever runs that place, and is labelled system: he would choose targets (R2)", "label: external")

@@ -170,6 +170,9 @@ type argFile struct {
 	// Makes says that the act newly makes what this names, and fails where there is one
 	// (R13): what it does not fail with is a member of Collection.
 	Makes strictyaml.Truth `yaml:"makes"`
+	// Shows says that the read fails where there is nothing that this names: what it does not
+	// fail with is a member of Collection, as what a list shows.
+	Shows strictyaml.Truth `yaml:"shows"`
 	// In are the arguments that say in what it makes that (R36): later calls name it with
 	// the same values there.
 	In strictyaml.Words `yaml:"in"`

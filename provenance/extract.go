@@ -102,29 +102,29 @@ func Extraction(rules []OutputRule, result, arguments strictjson.Value) Extracte
 	return x.out
 }
 
-// arguments stands for an act's arguments at the head of a pointer into its result.
+// arguments stands for a call's arguments at the head of a pointer into its result.
 const arguments = "arguments"
 
-// Creations returns, as leaves of an act's result, the arguments that name what it newly
-// makes: that it did not fail says of each that there is one now and was none before (R13).
-// What an act is about and is worth less than system has to be a person's yes, or a name of
-// the agent's own, else it made nothing that counts.
-func Creations(args []Arg) (out []Leaf) {
-	if slices.ContainsFunc(args, func(a Arg) bool { return a.Decides && a.Label < writ.System && !a.Allowed && !a.Fresh }) {
-		return nil
-	}
+// Confirmed returns, as leaves of a result, the arguments of which it says by not being an
+// error that they are there. Of what an act newly makes there was none before (R13); what
+// the act is about and is worth less than system has to be a person's yes, or a name of
+// the agent's own, else it made nothing that counts. What a read shows is there as if a
+// list had it: whoever chose the name, the server found it.
+func Confirmed(args []Arg) (out []Leaf) {
+	unsure := slices.ContainsFunc(args, func(a Arg) bool { return a.Decides && a.Label < writ.System && !a.Allowed && !a.Fresh })
 	for i := range args {
 		a := &args[i]
 		tokens, err := strictjson.ParsePointer(a.Pointer)
-		if _, _, why := Canonical(a.Type, a.Value); !a.Makes || err != nil || why != "" {
+		made := a.Makes && !unsure
+		if _, _, why := Canonical(a.Type, a.Value); !made && !a.Shows || err != nil || why != "" {
 			continue
 		}
 		at := &step{token: arguments}
 		for _, t := range tokens {
 			at = &step{parent: at, token: t}
 		}
-		out = append(out, Leaf{Value: a.Value, Type: a.Type, at: at, made: true, in: a.In,
-			Rule: &OutputRule{At: Pattern{Source: "/" + arguments + a.Pointer}, Label: writ.System, Type: a.Type, Collection: a.Collection, Creates: true}})
+		out = append(out, Leaf{Value: a.Value, Type: a.Type, at: at, made: made, in: a.In,
+			Rule: &OutputRule{At: Pattern{Source: "/" + arguments + a.Pointer}, Label: writ.System, Type: a.Type, Collection: a.Collection, Creates: made, Authoritative: a.Shows}})
 	}
 	return out
 }
@@ -534,10 +534,10 @@ func (r *OutputRule) lineOf(line string) (v string, holds, fits bool) {
 	return line[m[2]:m[3]], true, true
 }
 
-// directory returns the one whose names a rule joins.
+// directory returns the one whose names a rule joins: with a slash at its end it is the same.
 func (x *extraction) directory(r *OutputRule) (dir string, ok bool) {
-	dir, already, why := Canonical(Path, x.arguments.Find(r.Join))
-	return dir, why == "" && already
+	dir, _, why := Canonical(Path, x.arguments.Find(r.Join))
+	return dir, why == ""
 }
 
 // tree takes a text apart into the paths of a tree of names (R33). ok is false, and

@@ -156,6 +156,8 @@ type Arg struct {
 	Vague bool
 	// Makes marks what names a thing that the act newly makes: it fails where there is one.
 	Makes bool
+	// Shows marks what names a thing that the read shows: it fails where there is none.
+	Shows bool
 	// In is, of what is newly made, what says in what that is (R36): each such place of the
 	// arguments and what stands there, as Ledger.Standing spells it.
 	In []string

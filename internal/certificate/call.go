@@ -93,6 +93,11 @@ func (l *leaf) names() bool { return l.role == policy.Target || l.role == policy
 // makes reports whether a leaf names what its act newly makes.
 func (l *leaf) makes(c *call) bool { return l.rule != nil && l.rule.Makes && l.plain() && !c.strict }
 
+// shows reports whether a call that did not fail says that what a leaf names is there.
+func (l *leaf) shows(c *call) bool {
+	return c.effect == policy.Read && l.rule != nil && l.rule.Shows && l.plain() && !c.strict
+}
+
 // accepts reports whether a word of `from:` is one of the argument's.
 func (c *call) accepts(l *leaf, kind policy.SourceKind, op ...string) bool {
 	return slices.ContainsFunc(c.from(l), func(s policy.Source) bool {

@@ -90,6 +90,7 @@ tools:
   n/graft: { effect: [write, send], args: { /user: { role: target, collection: user }, /twig: { role: target, collection: twig, from: [output] }, /text: { role: content, content: open } } }
   n/prune: { effect: write, args: { /user: { role: control, from: [user, const: [bobby]] }, /twig: { role: target, collection: twig, from: [output] } } }
   f/names: { effect: read, outputs: [ { in: text, extract: lines, pattern: '^(.+)$', join: /in, label: system, type: path, collection: file, authoritative: true } ] }
+  f/get: { effect: read, args: { /file: { role: selector, type: path, collection: file, shows: true } } }
   f/new: { effect: write, args: { /file: { role: target, type: path, collection: file, from: [user, output, derived: fresh], extensions: [.md, ''] } } }
   f/edit: { effect: write, args: { /file: { role: target, type: path, collection: file, from: [output, derived: path_join] } } }
   g/tickets: { effect: read, outputs: [ { at: /tickets/*/id, label: system, collection: ticket, authoritative: true }, { at: /tickets/*/slip, label: system, collection: slip, authoritative: true }, { at: /tickets/*/desk, label: system, authoritative: true }, { at: /tickets/*/said/desk, label: external } ] }
@@ -142,7 +143,7 @@ var worldArguments = map[string][]string{
 	"a/list": {"q", "on"}, "a/all": {"q"}, "a/rows": {"q"}, "a/doc": {"q"}, "a/table": {}, "a/dirs": {"q"}, "a/whose": {"called", "q"},
 	"a/put": {"user", "mail", "word", "kind", "n"}, "a/make": {"user"}, "a/take": {"mail"}, "a/drop": {"row", "user"}, "a/open": {"path"}, "a/codes": {}, "a/mails": {},
 	"a/brands": {}, "b/move": {"row", "part"}, "b/pair": {"old", "new"}, "b/use": {"code"}, "b/settle": {"sum"}, "b/pay": {"sums"}, "b/when": {"at"}, "b/soon": {"at"}, "b/till": {"at"}, "a/rooms": {"q"}, "n/post": {"room", "text"}, "b/shift": {"room", "text"}, "b/copy": {"part"}, "b/fork": {"owner", "repo"}, "b/land": {"owner", "repo", "pr", "issue", "state"}, "b/enrol": {"user", "at"}, "b/jot": {"user", "note"}, "n/note": {"user", "text"}, "n/append": {"row", "line"}, "n/title": {"text"}, "n/only": {"user"}, "n/sprout": {"user", "at", "twig"}, "n/graft": {"user", "twig", "text"}, "n/prune": {"user", "twig"}, "n/grant": {"user"},
-	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "q/open": {"url"}, "q/look": {}, "q/page": {"of"}, "q/press": {"ref"}, "q/type": {"text", "on"}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
+	"b/reply": {"mail", "user"}, "w/fetch": {"url"}, "b/tell": {"who"}, "b/name": {"row", "who"}, "p/open": {"url"}, "p/back": {"page"}, "p/type": {"page", "text"}, "p/push": {"branch", "at", "more"}, "p/shut": {"branch", "more"}, "q/open": {"url"}, "q/look": {}, "q/page": {"of"}, "q/press": {"ref"}, "q/type": {"text", "on"}, "q/click": {"ref", "file"}, "q/key": {"key", "text"}, "c/list": {}, "c/call": {"whom"}, "f/names": {"in"}, "f/get": {"file"}, "f/new": {"file"}, "f/edit": {"file"}, "g/tickets": {"desk", "q"}, "g/close": {"desk", "ticket"}, "g/answer": {"desk", "slip", "text"}, "g/hand": {"desk", "ticket", "text"},
 	"d/run": {"query"}, "h/at": {}, "h/leave": {"head"}, "h/take": {"head"},
 }
 
@@ -391,7 +392,7 @@ func TestReferenceModel(t *testing.T) {
 		}
 	})
 	t.Logf("%d sessions: %d acts allowed, %d refused; rules %v", sessions, allowed, refused, rules)
-	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "q/click", "q/key", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "derived:element", "n/graft", "f/new", "h/take", "d/run", "in small letters", "derived:due"} {
+	for _, rule := range []string{"const", "catalog", "user", "user:amount", "user:time", "user:day", "user:composite", "user:within", "b/pair", "g/close", "g/answer", "p/type", "p/push", "q/click", "q/key", "n/append", "n/post", "b/shift", "b/till", "after a yes", "left out", "output", "grown:output", "grown:call", "party", "seen", "said_by", "of_named", "open", "approval", "invented", "derived:path_join", "derived:typed_in", "derived:fresh", "derived:element", "n/graft", "f/new", "f/get", "h/take", "d/run", "in small letters", "derived:due"} {
 		if rules[rule] < sessions/1000 {
 			t.Errorf("only %d values by rule %s", rules[rule], rule)
 		}
@@ -607,9 +608,9 @@ func (w *world) files(rules map[string]int) {
 	for range 3 + w.IntN(5) {
 		dir := w.pick(dirs)
 		file := []string{fmt.Sprintf("%q:%q", "file", dir+"/"+w.pick(names))}
-		switch w.IntN(6) {
+		switch w.IntN(7) {
 		case 0:
-			w.call(rules, "f/names", []string{fmt.Sprintf("%q:%q", "in", dir)})
+			w.call(rules, "f/names", []string{fmt.Sprintf("%q:%q", "in", dir+w.pick([]string{"", "", "/", "/../a"}))})
 		case 1:
 			w.look = true
 			w.call(rules, "f/names", []string{fmt.Sprintf("%q:%q", "in", dir)})
@@ -618,6 +619,8 @@ func (w *world) files(rules map[string]int) {
 			w.say(w.pick([]string{"look into /srv/a", "write /srv/a/x.md", "edit x.md"}))
 		case 3:
 			w.call(rules, "f/edit", file)
+		case 4:
+			w.call(rules, "f/get", []string{fmt.Sprintf("%q:%q", "file", w.pick([]string{dir, dir + "/" + w.pick(names), dir + "/../a/x.md"}))})
 		default:
 			w.call(rules, "f/new", file)
 		}
@@ -870,6 +873,8 @@ func (w *world) call(rules map[string]int, tool string, args []string) *gate.Ask
 					rules[tool]++
 				} else if tool == "f/new" && t.Rule == "derived:fresh" {
 					rules[tool]++
+				} else if tool == "f/edit" && t.Rule == "output" && t.Evidence[0].Pointer == "/arguments/file" {
+					rules["f/get"]++
 				} else if tool == "a/put" && t.Rule == "user" {
 					if _, words, _ := w.told.quote(t.Evidence[0]); words == "anna" && strings.Contains(string(call.Arguments.Raw()), `"Anna"`) {
 						rules["in small letters"]++

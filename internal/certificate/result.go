@@ -297,8 +297,12 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 		return (l.names() || l.role == policy.Amount || l.role == policy.SecretRole) && carries < writ.System && l.Rule != "approval" && l.Rule != "derived:fresh"
 	})
 	for _, l := range x.leaves {
-		if sure && l.makes(x.call) {
-			x.add(l.value, append([]string{arguments}, l.path...), &provenance.OutputRule{Label: writ.System, Type: l.typ(), Collection: l.collection(), Creates: true}, l.typ(), false, scope{})
+		made := sure && l.makes(x.call)
+		if _, _, why := provenance.Canonical(l.typ(), l.value); !made && !l.shows(x.call) || why != "" {
+			continue
+		}
+		x.add(l.value, append([]string{arguments}, l.path...), &provenance.OutputRule{Label: writ.System, Type: l.typ(), Collection: l.collection(), Creates: made, Authoritative: !made}, l.typ(), false, scope{})
+		if made {
 			p := x.places[len(x.places)-1]
 			p.by, p.in = x.call, l.rule.In
 		}
@@ -306,7 +310,7 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 	return nil
 }
 
-// arguments is the head of the trail of what an act made, which stands in its arguments.
+// arguments is the head of the trail of what a call made or showed that stands in its arguments.
 const arguments = "arguments"
 
 // allowed reports whether a person allowed the act that made it.
@@ -577,7 +581,9 @@ func (x *extraction) lines(o *provenance.OutputRule, s string) map[int]lineValue
 // directory is the one whose names an output joins.
 func (x *extraction) directory(o *provenance.OutputRule) (dir string, known bool) {
 	if o.HasJoin {
-		dir, known, _ = provenance.Canonical(provenance.Path, x.forward().Find(o.Join))
+		var why writ.Reason
+		dir, _, why = provenance.Canonical(provenance.Path, x.forward().Find(o.Join))
+		known = why == ""
 	}
 	return dir, known
 }
