@@ -354,8 +354,14 @@ func waitsBehind(after string) bool {
 	}
 	for _, c := range slices.Concat(clausesOf(after[:endOf(after)]), clausesOf(next[:endOf(next)])) {
 		words := wordsOf(c.text)
+		if n := len(words); n > 1 && n <= longestDelay && hasAny(words, dating) && sufficing[words[n-1]] {
+			return true // "next week is fine"
+		}
 		for i := range words {
 			rest := unled(words[i:])
+			if i > 0 && (beforehand[words[i-1]] && consulting[words[i]] || words[i-1] == "to" && waiting[words[i]]) {
+				return true // "first ask Kim", "Kim asked to wait"
+			}
 			if i > 0 && against[words[i-1]] && len(rest) > 2 && rest[0] == "let" && rest[1] == "me" && rest[2] != "know" {
 				return true // "but let me see it"
 			}
@@ -366,6 +372,9 @@ func waitsBehind(after string) bool {
 	}
 	return false
 }
+
+// sufficing are words by which a time is said to do.
+var sufficing = wordSet("fine ok okay good great perfect enough works sufficient alright suffices early better reicht genügt passt suffit basta")
 
 // asksElse reports whether a clause has something told, of which the time before it is: "at 5pm, remind me".
 func asksElse(c clause) bool {

@@ -14,7 +14,10 @@ import (
 
 // Means reports whether what stands around a phrase, which is the bytes [start, end) of
 // a text, lets it be meant.
-func Means(text string, start, end int) bool {
+func Means(text string, start, end int) bool { return meant(plainly(text, start, end), start, end) }
+
+// meant is Means of a text without manners.
+func meant(text string, start, end int) bool {
 	if !means(text, start, end, opens) {
 		return false
 	}
@@ -27,7 +30,8 @@ func Means(text string, start, end int) bool {
 // sent". There it ends its clause, or goes on with when it is to be done or with what else
 // is.
 func Outright(text string, start, end int) bool {
-	return Means(text, start, end) && clauseEnds().MatchString(text[end:]) && !nthBefore().MatchString(text[max(0, start-longestRest):start])
+	text = plainly(text, start, end)
+	return meant(text, start, end) && clauseEnds().MatchString(text[end:]) && !nthBefore().MatchString(text[max(0, start-longestRest):start])
 }
 
 // nthBefore is a number before a phrase within a line, which makes another one of it: "the 2. largest".
@@ -40,7 +44,7 @@ var clauseEnds = text.Pattern(`(?i)^["'”’)]*(?:,?[ \t]+(?:please|now|immedia
 // is of, as "the same people as" does: it stands behind an article, anywhere in a clause
 // that tells of nobody's doing, or opens it, and nobody is taken out.
 func Refers(text string, start, end int) bool {
-	return means(text, start, end, func(clause string, _ []string, after string) (wish, is bool) {
+	return means(plainly(text, start, end), start, end, func(clause string, _ []string, after string) (wish, is bool) {
 		words := wordsOf(inBrackets().ReplaceAllString(clause, " "))
 		lead := requestOf(words)
 		rest := words[lead.n:]
@@ -249,7 +253,7 @@ var (
 	// bringing are the verbs that bring a state about.
 	bringing = wordSet("get getting have having keep keeping make making set setting put putting turn turning switch switching")
 	// announcing are those that say of what follows a colon that it is asked for.
-	announcing = wordSet("please bitte task tasks todo next first second third finally step also then steps do this the following")
+	announcing = wordSet("please bitte task tasks todo next first second third finally step also then steps do this the following one more another last thing things")
 	// excluding take out of what is asked for.
 	excluding = wordSet(`except excepting excluding excl without minus but besides apart aside other barring less only
 		instead rather unlike leaving ignore ignoring skip skipping statt anstatt
@@ -303,7 +307,7 @@ var (
 	// self are the verbs of a question about what the user himself does.
 	self = wordSet("do did can could should shall may might must would am")
 	// requests are how people ask somebody politely to do something.
-	requests = ways(`can you|could you|will you please|would you|kannst du|könntest du|würdest du|can you possibly|could you possibly|would you possibly|
+	requests = ways(`can you|could you|can u|could u|would u|will u|can ya|could ya|could you maybe|can you maybe|any chance you could|any chance you can|would you mind to|need you to|want you to|gonna need you to|will you please|would you|kannst du|könntest du|würdest du|can you possibly|could you possibly|would you possibly|
 		would it be possible to|would it be possible for you to|would you be able to|would you be so kind as to|would you be willing to|
 		i want you to|i need you to|i'd like you to|i would like you to|i'll need you to|i will need you to|
 		i could use your help to|i could really use your help to|i need your help to|
@@ -313,7 +317,7 @@ var (
 		you can|you may|you can now|you may now|you can also|you can go ahead and|you may go ahead and|i think you can|
 		may i ask you to|might i ask you to|can i ask you to|could i ask you to|can i get you to|could i get you to|i'd ask you to`)
 	// doings are those behind which stands what is done in its form in -ing.
-	doings = ways(`would you mind|i'd appreciate you|i'd appreciate your|i would appreciate you|i would appreciate your|
+	doings = ways(`would you mind|do you mind|i'd appreciate you|i'd appreciate your|i would appreciate you|i would appreciate your|
 		i'd appreciate your help in|i'd appreciate your help with|i would appreciate your help in|i would appreciate your help with|i could use your help in|i could use your help with|i could really use your help in|i could really use your help with|
 		i need your help in|i need your help with|help in|help me in|help with|help me with|assist in|assist me in|assist with|assist me with|
 		proceed with|go ahead with|proceed by|begin by|start by`)

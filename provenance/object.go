@@ -38,6 +38,7 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 	if !Ordering(s[max(0, start-longestOrder):start], orders) {
 		return false // most places have none before them
 	}
+	s = plainly(s, start, end)
 	// What a name says, or a link, is nothing that the user says of it.
 	said := linksIn().ReplaceAllStringFunc(s[:start], blotLink) + fmt.Sprintf("%-*.*s", end-start, end-start, "it") + linksIn().ReplaceAllStringFunc(s[end:], blotLink)
 	if slices.ContainsFunc(orders, func(o string) bool { return parsed(o).exchanges }) {
@@ -57,7 +58,7 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
-		is = stands && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || parsed(phrase).reaches) && Means(said, i, e) &&
+		is = stands && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || parsed(phrase).reaches) && meant(said, i, e) &&
 			(ofDay(nouns) || !defersSettled(strings.Fields(order)[0]+" it", s[end:min(len(s), end+longestRest)]))
 		return !is
 	})
@@ -428,11 +429,11 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 			return true // "the relation between"
 		case noun && isNoun(bareWord, nouns):
 			noun = false
-		case courteous[bareWord]:
+		case courteous[bareWord] || idle[bareWord]:
 		case puts && (placing[bareWord] || using[bareWord]):
 			return !(placing[bareWord] && dating[next]) && !storedElsewhere(rest) // where, not when
 		case reasons[bareWord]:
-			return telling[next]
+			return gives(bareWord, next)
 		default:
 			return behind[bareWord] || (bareWord == "for" || bareWord == "für") && favoured[next]
 		}
@@ -499,8 +500,21 @@ func endsPlace(words []string) bool {
 		return true
 	}
 	next := bare(words[1])
+	if next == "" && len(words) == 2 {
+		return true // "!!"
+	}
+	if next == "first" {
+		return endsPlace(words[1:])
+	}
+	if len(words) > 2 && reasons[next] && gives(next, bare(words[2])) || idle[next] && endsPlace(words[1:]) {
+		return true
+	}
 	return joining[next] || courteous[next] || behind[next] || placing[next] && len(words) > 2 && words[2][0] == '/' && endsPlace(words[2:]) || rootedIn().MatchString(words[1]) && endsPlace(words[1:])
 }
+
+// gives reports whether a word and the next one begin a reason, of somebody's doing or, behind one that says
+// nothing else, of a thing.
+func gives(reason, next string) bool { return telling[next] || reason != "as" && ours[next] }
 
 // rootedIn is a directory from the root, in brackets.
 var rootedIn = text.Pattern(`^\(/[^\s()]+\)[.,;!?…]*$`)
@@ -594,8 +608,8 @@ var (
 	// behind are words with which a sentence goes on behind a name, courteous those that say
 	// nothing of it, reasons those that do so before a clause, placing those before where it is.
 	behind    = wordSet("with because there which who weil da")
-	courteous = wordSet(`please too also now again completely entirely altogether here there then immediately thanks thx right away asap anymore up down bitte auch jetzt sofort neu erneut nochmal`)
-	reasons   = wordSet("as since")
+	courteous = wordSet(`please too also now first again completely entirely altogether here there then immediately thanks thx right away asap anymore up down bitte auch jetzt sofort neu erneut nochmal`)
+	reasons   = wordSet("as since so")
 	placing   = wordSet("in on into onto at im ins auf en dans sur nel nella su em op")
 	// haveDay are things that are on a day, beforeDay the words before one, months those that are words too.
 	haveDay   = wordSet("event events meeting meetings appointment appointments reservation reservations booking bookings termin termine besprechung besprechungen")

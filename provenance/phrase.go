@@ -91,12 +91,13 @@ func shouted(rest string) bool {
 // something else ("close call", "add it to the last commit message"). One of a single word ends its clause
 // or goes on with a number.
 func Wholly(text string, start, end int) bool {
+	text = plainly(text, start, end)
 	before := strings.TrimRight(text[:start], " \t")
 	if last := before[strings.LastIndexAny(before, " \t\n")+1:]; articles[lower(last)] {
 		return false
 	}
 	rest := strings.TrimLeft(text[end:], quotes)
-	return endsOrder(rest, !strings.ContainsAny(text[start:end], " \t-")) && Means(text, start, end) && !(keptElsewhere(rest) && versioned(text, start, end))
+	return endsOrder(rest, !strings.ContainsAny(text[start:end], " \t-")) && meant(text, start, end) && !(keptElsewhere(rest) && versioned(text, start, end))
 }
 
 // keptElsewhere reports whether what stands behind an order of what git keeps says that it comes from or goes to
