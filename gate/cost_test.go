@@ -82,7 +82,7 @@ tools:
 	for _, turns := range []int{1, 1_000} {
 		s := gate.NewSession("s_a", [32]byte{1}, provenance.Caps{})
 		for i := range turns {
-			text := fmt.Sprintf("Write to kim%d@corp.example on %s at noon, and pay $%d.50 plus 7 %%. The menu is at https://menu%d.example/x", i, at.AddDate(0, 0, i%300).Format("2006-01-02"), i+1, i)
+			text := fmt.Sprintf("Write to kim%d@corp.example on %s at noon, and pay $%d.50. The menu is at https://menu%d.example/x", i, at.AddDate(0, 0, i%300).Format("2006-01-02"), i+1, i)
 			s.Commit(s.Turn(s.Next(), []byte(text), at))
 		}
 		for name, args := range map[string]string{

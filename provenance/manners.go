@@ -59,6 +59,36 @@ func endsClause(rest string) bool {
 
 var otherWays = wordSet("otherwise else or if sonst oder sinon ou si o of anders")
 
+// mannerly are words with which some of them begin, and which most orders do without.
+var mannerly = wordSet(`pls plss plz plzz real really super rn straight while many thanks thank thx tysm ty cheers merci danke gracias grazie obrigado obrigada if when whenever for no as like
+	yes yeah yep yup sure alright alrighty okey okie k kk hi hey hello good morning guten moin bonjour bonsoir hola buenos buongiorno buonasera bom goedemorgen and one another last never nvm nevermind np not why`)
+
+// mayBeMannerly reports whether a text has one of them, or a sign that may be one: most have none, and are not read for them.
+func mayBeMannerly(s string) bool {
+	var word [12]byte
+	n := 0
+	for i := 0; i <= len(s); i++ {
+		c := byte(' ')
+		if i < len(s) {
+			c = smallLetter(s[i])
+		}
+		switch {
+		case c >= 0xe2, i > 0 && strings.IndexByte(")d3^", c) >= 0 && strings.IndexByte(":;=-'<^", s[i-1]) >= 0:
+			return true
+		case c >= 'a' && c <= 'z':
+			if n < len(word) {
+				word[n] = c
+			}
+			n++
+			continue
+		case n > 0 && n <= len(word) && mannerly[string(word[:n])]:
+			return true
+		}
+		n = 0
+	}
+	return false
+}
+
 // plainly is a text of the same length with blanks in the stead of what is said for manners around its bytes
 // [start, end), as far as that is read as one order.
 func plainly(s string, start, end int) string {
@@ -66,6 +96,9 @@ func plainly(s string, start, end int) string {
 	first := "\n"
 	if from > 0 {
 		first = "x"
+	}
+	if !mayBeMannerly(s[from:start]) && !mayBeMannerly(s[end:to]) {
+		return s
 	}
 	return s[:from] + unmannered(first+s[from:start]+"x", true) + s[start:end] + unmannered("x"+s[end:to]+"\n", false) + s[to:]
 }
