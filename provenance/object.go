@@ -35,8 +35,8 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 // orderOf is OrderOf; onPage says that all of the orders are done on the page that a sentence begins with,
 // "on shop.example click …", and not those alone that put something there.
 func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool {
-	if !Ordering(s[max(0, start-longestOrder):start], orders) {
-		return false // most places have none before them
+	if !Ordering(s[max(0, start-longestOrder):start], orders) && !Ordering(s[end:min(len(s), end+longestTopic)], orders) {
+		return false // most places have none around them
 	}
 	s = plainly(s, start, end)
 	// What a name says, or a link, is nothing that the user says of it.
@@ -46,8 +46,11 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 	}
 	told := slices.ContainsFunc(orders, func(o string) bool { return parsed(o).tells }) // of something
 	ends := endsName(s, nouns, start, end, told, slices.ContainsFunc(orders, func(o string) bool { return parsed(o).puts }))
-	is := false
+	is := orderOfIt(s, said, orders, nouns, start, end, onPage)
 	eachOrder(said, max(0, start-longestOrder), start, orders, func(phrase, order string, i, e int) bool {
+		if is {
+			return false
+		}
 		stands := ends && leadsTo(s[e:], start-e, nouns)
 		if p := parsed(phrase); p.reaches {
 			stands = ends && reachesTo(said[e:start], nouns)
@@ -64,6 +67,80 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 	})
 	return is
 }
+
+// orderOfIt reports whether an order behind the bytes [start, end) of a text is of "it", and nothing else that is
+// named up to it can be that: "old/spike is merged, delete it".
+func orderOfIt(s, said string, orders, nouns []string, start, end int, onPage bool) (is bool) {
+	if !namedAlone(s[sentenceOf(s[:start]):start], s[start:end], nouns) {
+		return false
+	}
+	eachOrder(said, end, min(len(said), end+longestTopic), orders, func(phrase, order string, i, e int) bool {
+		p := parsed(phrase)
+		it := itself().FindStringSubmatchIndex(said[e:])
+		if it == nil || p.reaches || p.tells || len(p.tail) > 0 || !leavesIt(s[end:i], nouns) {
+			return true
+		}
+		is = endsName(s, nouns, e+it[2], e+it[3], false, p.puts) && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order)) && meant(said, i, e) &&
+			(ofDay(nouns) || !defersSettled(order+" it", s[e+it[3]:min(len(s), e+longestRest)]))
+		return !is
+	})
+	return is
+}
+
+// longestTopic bounds how far behind a name an order of "it" may stand, in bytes.
+const longestTopic = 160
+
+// itself is what an order is of that says "it".
+var itself = text.Pattern(`(?i)^[ \t]+(it|this|that|him|her|them|es|ihn|sie)(?:$|[^\pL\pN_-])`)
+
+// namedAlone reports whether a name that cannot be another word stands in its sentence behind no other thing:
+// "the branch old/spike", "we don't need 'kind' any more".
+func namedAlone(before, name string, nouns []string) bool {
+	c, _ := utf8.DecodeRuneInString(name)
+	last, _ := utf8.DecodeLastRuneInString(before)
+	sign := strings.ContainsAny(name, nameSigns)
+	if !sign && !unicode.IsUpper(c) && !strings.ContainsRune(quotes, last) {
+		return false
+	}
+	words := strings.Fields(strings.TrimRight(before, quotes))
+	for n := len(words); n > 0 && (articles[bare(words[n-1])] || owning[bare(words[n-1])] || leadIn[bare(words[n-1])] || isNoun(bare(words[n-1]), nouns)); n-- {
+		words = words[:n-1]
+	}
+	return !slices.ContainsFunc(words, func(w string) bool {
+		return namesThing(w, nouns) || !sign && unicode.IsUpper(firstRune(w)) && !unnaming[bare(w)]
+	})
+}
+
+// leavesIt reports whether what stands between a name and an order names nothing else: no more than one sentence ends in it.
+func leavesIt(between string, nouns []string) bool {
+	words := strings.Fields(strings.TrimLeft(between, quotes))
+	if rest := behindSentence(between); strings.ContainsAny(between, "\n?") || endOf(rest) < len(rest) {
+		return false
+	}
+	if len(words) > 0 && isNoun(bare(words[0]), nouns) {
+		words = words[1:]
+	}
+	for i, w := range words {
+		if (i == 0 || !equating[bare(words[i-1])]) && namesThing(w, nouns) || unicode.IsUpper(firstRune(w)) && !unnaming[bare(w)] {
+			return false
+		}
+	}
+	return true
+}
+
+// namesThing reports whether a word may begin or be another thing that is named.
+func namesThing(w string, nouns []string) bool {
+	b := bare(w)
+	return articles[b] && b != "any" || owning[b] || isNoun(b, nouns) || strings.ContainsAny(strings.Trim(w, stops+brackets), nameSigns+quotes) && !strings.ContainsAny(w, "'’")
+}
+
+// equating are words behind which stands what a thing is.
+var equating = wordSet("is was are were looks seems")
+
+const nameSigns = "/_#@\\-.0123456789"
+
+// unnaming are words with a capital that name nothing.
+var unnaming = wordSet("i i'm i've i'd ok okay the we it looks please this that so now since as what who is are yes no")
 
 // fitsPlace reports whether a text ends in no place, or in one where such is done: what is typed
 // or searched for in a page or at a host, and there nothing else that has an order of ours.
