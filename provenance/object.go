@@ -77,6 +77,9 @@ func orderOfIt(s, said string, orders, nouns []string, start, end int, onPage bo
 	eachOrder(said, end, min(len(said), end+longestTopic), orders, func(phrase, order string, i, e int) bool {
 		p := parsed(phrase)
 		it := itself().FindStringSubmatchIndex(said[e:])
+		if it == nil && endsClause(said[e:]) {
+			it = []int{0, 0, 0, 0} // "go ahead and merge"
+		}
 		if it == nil || p.reaches || p.tells || len(p.tail) > 0 || !leavesIt(s[end:i], nouns) {
 			return true
 		}
@@ -86,6 +89,24 @@ func orderOfIt(s, said string, orders, nouns []string, start, end int, onPage bo
 	})
 	return is
 }
+
+// OrdersIt reports whether one of some words that say what is ordered of a number stands behind the one that
+// begins at a place of a text, and is of "it": "PR 50 in acme/parser looks good, merge it".
+func OrdersIt(text string, start int, words []string) bool {
+	from := strings.LastIndexAny(text[:start], " \t\n") + 1
+	end := valueEnd(text, start)
+	if number := text[from:end]; !SayOrders(words) || !startsDigit(strings.TrimLeft(number, "#")) && !withPlace().MatchString(number) || !Ordering(text[end:min(len(text), end+longestTopic)], words) {
+		return false
+	}
+	s := plainly(text, start, end)
+	if place := placedBehind().FindString(s[end:]); place != "" {
+		s = s[:end] + strings.Repeat(" ", len(place)) + s[end+len(place):]
+	}
+	return orderOfIt(s, s, words, countable, from, end, false)
+}
+
+// countable are words for what has a number.
+var countable = []string{"pr", "prs", "mr", "pull", "merge", "request", "issue", "ticket", "number"}
 
 // longestTopic bounds how far behind a name an order of "it" may stand, in bytes.
 const longestTopic = 160
@@ -107,7 +128,7 @@ func namedAlone(before, name string, nouns []string) bool {
 		words = words[:n-1]
 	}
 	return !slices.ContainsFunc(words, func(w string) bool {
-		return namesThing(w, nouns) || !sign && unicode.IsUpper(firstRune(w)) && !unnaming[bare(w)]
+		return conveying[bare(w)] || namesThing(w, nouns) || !sign && unicode.IsUpper(firstRune(w)) && !unnaming[bare(w)]
 	})
 }
 

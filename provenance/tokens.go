@@ -232,6 +232,9 @@ func (r *reading) called(i int, words []string) bool {
 // amounts are none of these.
 func (r *reading) calledAt(i int, words []string, which bool) (at int, ok bool) {
 	start, number := i, startsDigit(r.text[i:])
+	if OrdersIt(r.text, start, words) {
+		return start, true
+	}
 	if r.hash[i] {
 		i--
 		if slices.Contains(words, Numbered) {
@@ -338,7 +341,7 @@ func NumberEnds(text string, start int, words []string) bool {
 	}
 	before := strings.Fields(withoutOthers(strings.TrimRight(text[max(0, start-longestList):start], " \t")))
 	verb := len(before) > 0 && slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, before[len(before)-1]) })
-	return !verb && (numberOf().MatchString(text[start:]) || being[bare(behindNumbers(text[start:]))])
+	return !verb && (numberOf().MatchString(text[start:]) || being[bare(behindNumbers(text[start:]))] || equating[bare(behindNumbers(text[start:]))])
 }
 
 var numberOf = text.Pattern(`(?i)^[0-9]+[ \t]+(?:of|von|aus|de|di)[ \t]`)

@@ -474,6 +474,9 @@ func (t *turn) behind(i int, hash bool, words []string, which bool) bool {
 		return true
 	}
 	start := i
+	if provenance.OrdersIt(t.own, start, words) {
+		return true
+	}
 	if hash {
 		i--
 	}
