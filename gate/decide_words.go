@@ -62,12 +62,16 @@ func (l *leaf) entered() bool {
 }
 
 // small reports whether a leaf may be typed in small letters: it is a text that is entered, or
-// a member of a closed collection that something is written to, and the act says nothing of it that counts
-// elsewhere, neither in its result nor as what it makes.
+// a member of a closed collection that something is written to, or that is deleted by his order, and the act
+// says nothing of it that counts elsewhere, neither in its result nor as what it makes.
 func (j *judge) small(l *leaf, q *provenance.Query) bool {
+	kind := policy.Write
+	if l.rule != nil && len(l.rule.Orders) > 0 {
+		kind = policy.Delete
+	}
 	return l.entered() && j.titles(l) ||
 		q.Account && !q.Named && !q.Ordered && j.closedCollection(q.Collection) && (q.Type == provenance.Untyped || q.Type == provenance.Name) &&
-			(l.rule == nil || len(l.rule.Orders) == 0 && !l.rule.Makes) && j.d.Effect&^policy.Read == policy.Write && j.contract != nil && len(j.contract.Outputs) == 0
+			(l.rule == nil || !l.rule.Makes) && j.d.Effect&^policy.Read == kind && j.contract != nil && len(j.contract.Outputs) == 0
 }
 
 // typedAsWords reports whether the user typed a value, and nothing says that he named it.

@@ -221,9 +221,13 @@ func (s *Session) read(in Call) (*call, error) {
 		writes := l.typ() == provenance.Untyped && !l.key && !l.answer && c.effect&(policy.Egress|policy.Transfer|policy.Delete|policy.Auth) == 0
 		entered := writes && l.role == policy.Content && l.rule != nil && len(l.rule.Orders) > 0
 		l.title = writes && l.role == policy.Selector && l.collection() == "" || entered
+		kind := policy.Write
+		if l.rule != nil && len(l.rule.Orders) > 0 {
+			kind = policy.Delete
+		}
 		l.lesser = entered ||
 			l.names() && !l.key && !l.answer && !l.apart && c.closed(l.collection()) && (l.typ() == provenance.Untyped || l.typ() == provenance.Name) &&
-				(l.rule == nil || len(l.rule.Orders) == 0 && !l.rule.Makes) && c.effect&^policy.Read == policy.Write && c.contract != nil && len(c.contract.Outputs) == 0
+				(l.rule == nil || !l.rule.Makes) && c.effect&^policy.Read == kind && c.contract != nil && len(c.contract.Outputs) == 0
 		l.commands = l.role == policy.Query && c.effect&(policy.Write|policy.Delete|policy.Send|policy.Transfer|policy.Auth) != 0
 		if l.counted() {
 			l.aim = aim
