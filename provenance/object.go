@@ -52,7 +52,10 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 			return false
 		}
 		stands := ends && leadsTo(s[e:], start-e, nouns)
-		if p := parsed(phrase); p.reaches {
+		if p := parsed(phrase); p.asks {
+			is = plainName().MatchString(s[start:end]) && reachesTo(strings.TrimSuffix(strings.TrimRight(said[e:start], " "), " of")+" ", nouns) && isAsked(s, said, i)
+			return !is
+		} else if p.reaches {
 			stands = ends && reachesTo(said[e:start], nouns)
 		} else if len(p.tail) > 0 {
 			stands = ends && p.turnsTo(s, said, e, start, nouns)
@@ -68,6 +71,13 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 	return is
 }
 
+// isAsked reports whether a question that begins at i opens its sentence, in nobody's mouth, and that names a site:
+// "is there sencha on tea.example?" has what it asks about looked up there.
+func isAsked(s, said string, i int) bool {
+	from := sentenceOf(said[:i])
+	return !quoted(said, i) && !endsQuotation(said[:i]) && !listedAs(said[:i]) && len(unled(wordsOf(unplaced(said[from:i])))) == 0 && len(Hosts(s[from:i+endOf(s[i:])])) > 0
+}
+
 // orderOfIt reports whether an order behind the bytes [start, end) of a text is of "it", and nothing else that is
 // named up to it can be that: "old/spike is merged, delete it".
 func orderOfIt(s, said string, orders, nouns []string, start, end int, onPage bool) (is bool) {
@@ -80,7 +90,7 @@ func orderOfIt(s, said string, orders, nouns []string, start, end int, onPage bo
 		if it == nil && endsClause(said[e:]) {
 			it = []int{0, 0, 0, 0} // "go ahead and merge"
 		}
-		if it == nil || p.reaches || p.tells || len(p.tail) > 0 || !leavesIt(s[end:i], nouns) {
+		if it == nil || p.reaches || p.asks || p.tells || len(p.tail) > 0 || !leavesIt(s[end:i], nouns) {
 			return true
 		}
 		is = endsName(s, nouns, e+it[2], e+it[3], false, p.puts) && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order)) && meant(said, i, e) &&
@@ -221,8 +231,8 @@ func Ordering(s string, orders []string) (said bool) {
 // OrderOfNone reports whether a text ends in an order that is meant and leaves open of what it is:
 // "delete one of the two". Behind "delete Bela, and write a mail" names answer something else.
 func OrderOfNone(s string, orders, nouns []string) (is bool) {
-	eachOrder(s, 0, len(s), orders, func(_, _ string, i, e int) bool {
-		is = Means(s, i, e) && !slices.ContainsFunc(wordsOf(s[e:]), func(w string) bool {
+	eachOrder(s, 0, len(s), orders, func(phrase, _ string, i, e int) bool {
+		is = !parsed(phrase).asks && Means(s, i, e) && !slices.ContainsFunc(wordsOf(s[e:]), func(w string) bool {
 			return !leadIn[w] && !idle[w] && !all[w] && !pointing[w] && !choosing[w] && !leavingOpen[w] && !isNoun(w, nouns)
 		})
 		return !is
@@ -307,6 +317,9 @@ var behindBreak = text.Pattern(`[,;:(–—](?:[ \t]|$)|[(]|[ \t]-[ \t]|[ \t](?:
 // continues reports whether a clause behind such an order goes on with what that is of: with names and words,
 // none of which orders anything or is somebody's doing, or with what a noun is.
 func continues(words, nouns []string, listed bool) bool {
+	if len(words) == 1 && isNoun(words[0], nouns) {
+		return true // "note: …"
+	}
 	if listed && len(words) > 0 && isNoun(words[0], nouns) {
 		words = words[1:]
 	}
@@ -769,6 +782,7 @@ func (l *Ledger) ordersStand(i int, orders []string) bool {
 // Unsays reports whether a turn leaves no order of some kind standing that was given before it: it says
 // one itself, meant or not, or begins with a denial.
 func Unsays(turn string, orders []string) bool {
+	orders = slices.DeleteFunc(slices.Clone(orders), func(o string) bool { return parsed(o).asks })
 	return Ordering(turn, orders) || retracts(turn) || isDeferral(turn) && slices.ContainsFunc(orders, func(o string) bool { return timeless()[lower(strings.Fields(o + " x")[0])] })
 }
 

@@ -155,8 +155,12 @@ type parsedPhrase struct {
 	words, tail                     Wording
 	fault                           string
 	puts, exchanges, tells, reaches bool
+	asks                            bool      // it is asksThere
 	begins                          [2]uint64 // the letters of ASCII that it may begin with
 }
+
+// asksThere is no order: it is a question about what is found on the site that its own sentence names.
+const asksThere = "<ask> …"
 
 var phrasesParsed sync.Map // of parsedPhrase, by the phrase
 
@@ -167,7 +171,7 @@ func parsed(phrase string) parsedPhrase {
 	plain, reaches := strings.CutSuffix(phrase, " …")
 	plain, tail, _ := strings.Cut(plain, " … ")
 	p := phraseParser{rest: tail, named: meanings()}
-	out := parsedPhrase{tail: p.sequence(), reaches: reaches}
+	out := parsedPhrase{tail: p.sequence(), reaches: reaches, asks: phrase == asksThere}
 	p.rest += plain
 	out.words = p.sequence()
 	if out.fault = p.fault; out.fault == "" && p.rest != "" {
