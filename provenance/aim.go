@@ -14,6 +14,13 @@ type Aim struct{ Numbers, Places []string }
 
 // Wholly is the function Wholly of a phrase behind which stand no other number and no other place.
 func (a Aim) Wholly(text string, start, end int) bool {
+	if at := numberWithin().FindStringSubmatchIndex(text[start:end]); at != nil {
+		from := start + at[2]
+		if placed := strings.LastIndexAny(text[:from], " \t") + 1; text[from-1] == '#' {
+			from = placed
+		}
+		return len(a.Numbers) > 0 && wholly(text, start, end) && a.Meets(text, from)
+	}
 	return Wholly(text, start, end) && (len(a.Numbers) == 0 || a.Meets(text, end))
 }
 

@@ -91,6 +91,11 @@ func shouted(rest string) bool {
 // something else ("close call", "add it to the last commit message"). One of a single word ends its clause
 // or goes on with a number.
 func Wholly(text string, start, end int) bool {
+	return !numberWithin().MatchString(text[start:end]) && wholly(text, start, end)
+}
+
+// wholly is Wholly of a phrase that may say to which one in the midst of it.
+func wholly(text string, start, end int) bool {
 	text = plainly(text, start, end)
 	before := strings.TrimRight(text[:start], " \t")
 	if last := before[strings.LastIndexAny(before, " \t\n")+1:]; articles[lower(last)] {
@@ -204,6 +209,10 @@ func (f *filling) next(text string) int {
 		f.placed = true // "undo the last commit in /srv/shop but keep the changes"
 		return len(place)
 	}
+	if which := numberBetween().FindStringSubmatch(text); which != nil && f.words == 0 && !f.placed && (f.counted || which[1] == "") {
+		f.placed = true // "mark issue 42 of acme/parser as done"
+		return len(which[0])
+	}
 	size := strings.IndexAny(text, " \t")
 	if size < 0 {
 		return 0
@@ -222,6 +231,14 @@ func (f *filling) next(text string) int {
 // placedWithin is where something is to be done, between two words of a phrase: a directory from
 // the root.
 var placedWithin = text.Pattern(`^(?:in|at|of)[ \t]+(?:/[\pL\pN$~._#@%&=+-]+)*/[\pL\pN_-]+[ \t]+`)
+
+// numberBetween is to which one something is done, between two words of a phrase: of a number alone the word before it
+// says what it is of. countedBefore is such a word, and numberWithin says that a phrase was said so.
+var (
+	numberBetween = text.Pattern(`^(?:#[0-9]+|[\pL\pN_.-]+/[\pL\pN_.-]+#[0-9]+|([0-9]+))(?:[ \t]+(?:of|in|on|from)[ \t]+[\pL\pN_.-]+/[\pL\pN_.-]+)?[ \t]+`)
+	countedBefore = text.Pattern(`(?i)(?:^|[^\pL\pN_-])(?:issue|pr|mr|pull request|merge request|ticket|bug|number)$`)
+	numberWithin  = text.Pattern(`(?i)[ \t](?:[^\s]*#|(?:issue|pr|mr|pull request|merge request|ticket|bug|number)[ \t]+)([0-9]+)[ \t]`)
+)
 
 // fills reports whether a word within a phrase leaves it as it is; all says that "all" stands before.
 func fills(w string, all bool) bool { return definite[w] || idle[w] || w == "all" || all && w == "of" }
