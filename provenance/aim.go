@@ -14,14 +14,20 @@ type Aim struct{ Numbers, Places []string }
 
 // Wholly is the function Wholly of a phrase behind which stand no other number and no other place.
 func (a Aim) Wholly(text string, start, end int) bool {
-	if at := numberWithin().FindStringSubmatchIndex(text[start:end]); at != nil {
-		from := start + at[2]
-		if placed := strings.LastIndexAny(text[:from], " \t") + 1; text[from-1] == '#' {
-			from = placed
-		}
-		return len(a.Numbers) > 0 && wholly(text, start, end) && a.Meets(text, from)
-	}
 	return Wholly(text, start, end) && (len(a.Numbers) == 0 || a.Meets(text, end))
+}
+
+// Without is a text of the same length with blanks in the stead of that number, where its sign or a word says what
+// it is, and of where it is: people say it in the midst of an order too, "mark issue 42 in acme/parser as done".
+func (a Aim) Without(text string) string {
+	return mentioned().ReplaceAllStringFunc(text, func(s string) string {
+		m := mentioned().FindStringSubmatch(s)
+		place := strings.TrimSuffix(m[2], "#") + m[4]
+		if len(m[1])+len(m[2]) == 1 || !slices.Contains(a.Numbers, m[3]) || place != "" && len(a.Places) > 0 && !slices.ContainsFunc(a.Places, func(p string) bool { return strings.EqualFold(p, place) }) {
+			return s
+		}
+		return m[1] + strings.Repeat(" ", len(s)-len(m[1]))
+	})
 }
 
 // Meets reports whether what a text goes on with from a place on, numbers and where these are, is
@@ -52,8 +58,10 @@ var (
 	aimed = text.Pattern(`(?i)^(?:[ \t]+(?:on|of|for|in)(?:[ \t]+(?:the|pr|mr|pull|merge|request|issue|ticket|number))*)?[ \t]*(` + numberList + `)?` +
 		`(?:(?:[ \t]+(?:from|of|on|in)[ \t]+(?:the|my|our)[ \t]+` + placeForm + `[ \t]+(?:list|board|queue|backlog|column|view|label|section|milestone|category))?[ \t]+` + insideOf + `(` + placeForm + `))?`)
 	// withPlace is a number with its place, as "acme/parser#41" is, and the numbers of a list that goes on there.
-	withPlace   = text.Pattern(placedNumber)
-	placedList  = text.Pattern(`(?i)^[ \t]*(?:(?:on|of|for|the|pr|mr|pull|merge|request|issue|ticket|number)[ \t]+)*` + placedNumber + `(?:` + listJoint + placedNumber + `)*`)
+	withPlace  = text.Pattern(placedNumber)
+	placedList = text.Pattern(`(?i)^[ \t]*(?:(?:on|of|for|the|pr|mr|pull|merge|request|issue|ticket|number)[ \t]+)*` + placedNumber + `(?:` + listJoint + placedNumber + `)*`)
+	// mentioned is one number with a sign of it before, or a word of what it is, and where that is.
+	mentioned   = text.Pattern(`(?i)([ \t](?:(?:issue|pr|mr|pull request|merge request|ticket|bug|number)[ \t])?)(#|[\pL\pN_.-]+/[\pL\pN_.-]+#)?([0-9]+)(?:[ \t]+(?:of|in|on|from)[ \t]+([\pL\pN_.-]+/[\pL\pN_.-]+))?`)
 	frontedIn   = text.Pattern(`(?i)^[ \t\n]*` + insideOf + `(` + placeForm + `)`)
 	runOfDigits = text.Pattern(`[0-9]+`)
 )

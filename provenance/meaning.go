@@ -14,9 +14,7 @@ import (
 
 // Means reports whether what stands around a phrase, which is the bytes [start, end) of
 // a text, lets it be meant.
-func Means(text string, start, end int) bool {
-	return !numberWithin().MatchString(text[start:end]) && meant(plainly(text, start, end), start, end)
-}
+func Means(text string, start, end int) bool { return meant(plainly(text, start, end), start, end) }
 
 // meant is Means of a text without manners.
 func meant(text string, start, end int) bool {

@@ -35,12 +35,20 @@ func (l *Ledger) Said(phrase string) bool {
 
 // Chosen reports the same of a phrase that Wholly is, and that orders what a call is done to.
 func (l *Ledger) Chosen(phrase string, of Aim) bool {
-	_, said := l.order(phrase, of.Wholly)
+	if _, said := l.order(phrase, of.Wholly); said || len(of.Numbers) == 0 {
+		return said
+	}
+	_, said := l.orderIn(of.Without, phrase, of.Wholly) // in its midst
 	return said
 }
 
 // order returns where he does.
 func (l *Ledger) order(phrase string, means func(text string, start, end int) bool) (Quote, bool) {
+	return l.orderIn(nil, phrase, means)
+}
+
+// orderIn returns the same of what is made of his words, which is as long, where the phrase stands on what is not his.
+func (l *Ledger) orderIn(made func(own string) string, phrase string, means func(text string, start, end int) bool) (Quote, bool) {
 	if len(l.turns) == 0 {
 		return Quote{}, false
 	}
@@ -54,24 +62,31 @@ func (l *Ledger) order(phrase string, means func(text string, start, end int) bo
 		if t.Evidence < last.Evidence {
 			continue
 		}
-		if start, end := t.own.means(&p, means); end > start {
+		text, says := t.own.text, means
+		if made != nil {
+			text = made(text)
+			says = func(text string, start, end int) bool {
+				return text[start:end] != t.own.text[start:end] && means(text, start, end)
+			}
+		}
+		if start, end := t.own.means(text, &p, says); end > start {
 			return Quote{t.Evidence, start, end}, true
 		}
 	}
 	return Quote{}, false
 }
 
-// means returns where a turn says a phrase and means it, twice the same for nowhere.
-func (own *reading) means(phrase *parsedPhrase, means func(text string, start, end int) bool) (start, end int) {
+// means returns where a turn, by its text or one of the same length, says a phrase and means it, twice the same for nowhere.
+func (own *reading) means(text string, phrase *parsedPhrase, means func(text string, start, end int) bool) (start, end int) {
 	begins := own.begins()
-	for i, left := 0, mostSaid; left > 0 && i < len(own.text); i++ {
-		if begins[i] && phrase.mayBegin(own.text[i:]) && phrase.words.follow(own.text, i, func(_ []string, e int) bool {
-			if !own.end[e] && !shouted(own.text[e:]) {
+	for i, left := 0, mostSaid; left > 0 && i < len(text); i++ {
+		if begins[i] && phrase.mayBegin(text[i:]) && phrase.words.follow(text, i, func(_ []string, e int) bool {
+			if !own.end[e] && !shouted(text[e:]) {
 				return false
 			}
 			left--
 			end = e
-			return means(own.text, i, e)
+			return means(text, i, e)
 		}) {
 			return i, end
 		}
@@ -91,11 +106,6 @@ func shouted(rest string) bool {
 // something else ("close call", "add it to the last commit message"). One of a single word ends its clause
 // or goes on with a number.
 func Wholly(text string, start, end int) bool {
-	return !numberWithin().MatchString(text[start:end]) && wholly(text, start, end)
-}
-
-// wholly is Wholly of a phrase that may say to which one in the midst of it.
-func wholly(text string, start, end int) bool {
 	text = plainly(text, start, end)
 	before := strings.TrimRight(text[:start], " \t")
 	if last := before[strings.LastIndexAny(before, " \t\n")+1:]; articles[lower(last)] {
@@ -209,10 +219,6 @@ func (f *filling) next(text string) int {
 		f.placed = true // "undo the last commit in /srv/shop but keep the changes"
 		return len(place)
 	}
-	if which := numberBetween().FindStringSubmatch(text); which != nil && f.words == 0 && !f.placed && (f.counted || which[1] == "") {
-		f.placed = true // "mark issue 42 of acme/parser as done"
-		return len(which[0])
-	}
 	size := strings.IndexAny(text, " \t")
 	if size < 0 {
 		return 0
@@ -231,14 +237,6 @@ func (f *filling) next(text string) int {
 // placedWithin is where something is to be done, between two words of a phrase: a directory from
 // the root.
 var placedWithin = text.Pattern(`^(?:in|at|of)[ \t]+(?:/[\pL\pN$~._#@%&=+-]+)*/[\pL\pN_-]+[ \t]+`)
-
-// numberBetween is to which one something is done, between two words of a phrase: of a number alone the word before it
-// says what it is of. countedBefore is such a word, and numberWithin says that a phrase was said so.
-var (
-	numberBetween = text.Pattern(`^(?:#[0-9]+|[\pL\pN_.-]+/[\pL\pN_.-]+#[0-9]+|([0-9]+))(?:[ \t]+(?:of|in|on|from)[ \t]+[\pL\pN_.-]+/[\pL\pN_.-]+)?[ \t]+`)
-	countedBefore = text.Pattern(`(?i)(?:^|[^\pL\pN_-])(?:issue|pr|mr|pull request|merge request|ticket|bug|number)$`)
-	numberWithin  = text.Pattern(`(?i)[ \t](?:[^\s]*#|(?:issue|pr|mr|pull request|merge request|ticket|bug|number)[ \t]+)([0-9]+)[ \t]`)
-)
 
 // fills reports whether a word within a phrase leaves it as it is; all says that "all" stands before.
 func fills(w string, all bool) bool { return definite[w] || idle[w] || w == "all" || all && w == "of" }

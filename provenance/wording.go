@@ -429,7 +429,7 @@ func (s *saying) places(end int) (places []int) {
 		return nil
 	}
 	at = s.skip(at)
-	for f := (filling{counted: countedBefore().MatchString(s.text[max(0, end-len("merge request")-1):end])}); ; {
+	for f := (filling{}); ; {
 		places = append(places, at)
 		size := f.next(s.text[at:])
 		if size == 0 {
@@ -451,8 +451,7 @@ func (s *saying) skip(at int) int { return len(s.text) - len(strings.TrimLeft(s.
 
 // filling is what was read between two words of a phrase.
 type filling struct {
-	all     bool // "all" stands last
-	placed  bool // and where it is to be done first, or to which one
-	counted bool // a word for what has a number stands before
-	words   int
+	all    bool // "all" stands last
+	placed bool // and where it is to be done first
+	words  int
 }

@@ -691,18 +691,38 @@ func (s *Session) lists(c *call, l *leaf, of func(policy.Source) bool) bool {
 // ordersSource reports whether the user chose what a source gives: he orders it by one of its
 // phrases, where it has such.
 func (s *Session) ordersSource(c *call, src policy.Source) bool {
-	return len(src.Phrases) == 0 || !c.strict && slices.ContainsFunc(src.Phrases, func(p string) bool { return s.means(p, c.aim().Wholly) })
+	return len(src.Phrases) == 0 || !c.strict && slices.ContainsFunc(src.Phrases, func(p string) bool { return s.chose(p, c.aim()) })
+}
+
+// chose reports whether he orders by a phrase what a call is done to, also with that in its midst.
+func (s *Session) chose(phrase string, of provenance.Aim) bool {
+	return s.means(phrase, of.Wholly) || len(of.Numbers) > 0 && s.meansIn(of.Without, phrase, of.Wholly)
 }
 
 // means reports whether the user's latest turn, or one behind it that only agrees, says a
 // phrase and means it.
 func (s *Session) means(phrase string, means func(text string, start, end int) bool) bool {
+	return s.meansIn(nil, phrase, means)
+}
+
+// meansIn reports the same of what is made of his words, which is as long, where the phrase stands on what is not his.
+func (s *Session) meansIn(made func(own string) string, phrase string, means func(text string, start, end int) bool) bool {
 	if len(s.turns) == 0 {
 		return false
 	}
 	form := spokenOf(phrase)
+	says := func(t turn) bool {
+		if made == nil {
+			return t.means(form, means)
+		}
+		own := t.own
+		t.own = made(own)
+		return t.means(form, func(text string, start, end int) bool {
+			return text[start:end] != own[start:end] && means(text, start, end)
+		})
+	}
 	last := s.turns[len(s.turns)-1]
-	return last.means(form, means) || slices.ContainsFunc(s.agreed, func(t turn) bool { return t.evidence > last.evidence && t.means(form, means) })
+	return says(last) || slices.ContainsFunc(s.agreed, func(t turn) bool { return t.evidence > last.evidence && says(t) })
 }
 
 // shouts are several stops that end a word.
