@@ -8,6 +8,7 @@ const text = { content: [{ type: "text", text: "WORDS" }], _meta: { aside: "ASID
 const structured = { ...text, structuredContent: { members: "MEMBERS" } };
 const tools = {
   answer: structured,
+  answer_text: { ...text, content: [{ type: "text", text: JSON.stringify({ words: "WORDS" }) }] },
   fail: { ...text, isError: true },
   fail_structured: { ...structured, isError: true },
 };
