@@ -624,7 +624,8 @@ func (x *extraction) json(text Leaf, s string, chosen func(*OutputRule) bool) bo
 // Recalled names a leaf of what a memory returned that stands verbatim in an
 // observation it captured, and what that observation was stored with (R35).
 type Recalled struct {
-	Pointer    string     `json:"pointer"` // into the result object
+	Pointer    string     `json:"pointer"`         // into the result object
+	Inner      string     `json:"inner,omitempty"` // and into the JSON of the text there
 	Label      writ.Label `json:"label"`
 	Type       Type       `json:"type,omitempty"`
 	Collection string     `json:"collection,omitempty"`
@@ -637,52 +638,85 @@ type Recalled struct {
 // label it was stored with, and an argument that asked for it does not lower
 // it; every other leaf is a model's, wherever it stands. A name that fits no
 // leaf is passed over, and a value that is not of its type is a model's.
+//
+// A result without structuredContent has that in its text: an object there is taken
+// apart too, but for what is JSON in its own texts, which anybody may have written.
 func Recall(result strictjson.Value, stored []Recalled) []Leaf {
-	at := make(map[string]*OutputRule, len(stored))
+	r := recalling{at: make(map[pointers]*OutputRule, len(stored))}
 	for _, s := range stored {
-		r := &OutputRule{At: Pattern{Source: s.Pointer}, Label: s.Label, Type: s.Type, Collection: s.Collection, Authoritative: true}
-		if o := at[s.Pointer]; o != nil && o.Label <= r.Label {
-			continue // named twice: the lower label counts
+		at := pointers{s.Pointer, s.Inner}
+		if o := r.at[at]; o == nil || s.Label < o.Label { // named twice: the lower label counts
+			r.at[at] = &OutputRule{At: Pattern{Source: s.Pointer}, Pointer: Pattern{Source: s.Inner}, Label: s.Label, Type: s.Type, Collection: s.Collection, Authoritative: true}
 		}
-		at[s.Pointer] = r
 	}
-	modelled := &OutputRule{Label: writ.Model}
-	var out []Leaf
-	var all steps
-	add := func(_ []string, where *step, v strictjson.Value, in *record) {
-		l := Leaf{Value: v, at: where, record: in, alone: true, Rule: modelled}
-		if r := at[strictjson.Pointer(where.tokens())]; r != nil {
-			if _, _, why := Canonical(r.Type, v); why == "" {
-				l.Rule, l.Type = r, r.Type
-			}
-		}
-		out = append(out, l)
-	}
+	typed := result.Get("structuredContent").Exists()
 	for name, v := range result.Members() {
+		top := r.steps.from(nil, name)
 		switch name {
 		case "_meta", "isError", "resultType":
-			continue
-		}
-		top := all.from(nil, name)
-		if name != "content" {
-			w := walker{leaf: add, steps: &all}
-			w.walk(v, top)
-			continue
-		}
-		for i, b := range v.Elements() {
-			if text := b.Get("text"); text.Exists() {
-				add(nil, all.from(all.from(top, strconv.Itoa(i)), "text"), text, nil)
+		case "content":
+			for i, b := range v.Elements() {
+				if text := b.Get("text"); text.Exists() {
+					r.text(text, r.steps.from(r.steps.from(top, strconv.Itoa(i)), "text"), !typed)
+				}
 			}
+		default:
+			r.walk(v, top)
 		}
 	}
-	return out
+	return r.out
 }
 
-// tokens are the reference tokens from the result object to here.
-func (at *step) tokens() (out []string) {
-	for ; at != nil; at = at.parent {
-		out = append(out, at.token)
+// recalling takes a memory's result apart.
+type recalling struct {
+	at    map[pointers]*OutputRule
+	steps steps
+	out   []Leaf
+}
+
+func (r *recalling) walk(v strictjson.Value, at *step) {
+	w := walker{leaf: r.leaf, steps: &r.steps}
+	w.walk(v, at)
+}
+
+var modelled = &OutputRule{Label: writ.Model}
+
+func (r *recalling) leaf(_ []string, at *step, v strictjson.Value, in *record) {
+	l := Leaf{Value: v, at: at, record: in, alone: true, Rule: modelled}
+	if o := r.at[at.pointers()]; o != nil {
+		if _, _, why := Canonical(o.Type, v); why == "" {
+			l.Rule, l.Type = o, o.Type
+		}
 	}
-	slices.Reverse(out)
-	return out
+	r.out = append(r.out, l)
+}
+
+// text is that of a content block; apart says that it is the result's only form.
+func (r *recalling) text(v strictjson.Value, at *step, apart bool) {
+	r.leaf(nil, at, v, nil)
+	words, is := v.Text()
+	if !is || !apart {
+		return
+	}
+	if doc, err := strictjson.Parse([]byte(words), strictjson.Result); err == nil && doc.Kind() == strictjson.Object {
+		r.walk(doc, &step{parent: at, inner: true})
+	}
+}
+
+// pointers are those from a result object to a value, and from a text there into its JSON.
+type pointers struct{ outer, inner string }
+
+func (at *step) pointers() (p pointers) {
+	var tokens []string
+	for ; at != nil; at = at.parent {
+		if at.inner {
+			slices.Reverse(tokens)
+			p.inner, tokens = strictjson.Pointer(tokens), nil
+			continue
+		}
+		tokens = append(tokens, at.token)
+	}
+	slices.Reverse(tokens)
+	p.outer = strictjson.Pointer(tokens)
+	return p
 }

@@ -60,15 +60,21 @@ type place struct {
 
 const innerJSON = "\x00json" // no token of a pointer that a result can have has a NUL before a word of ours
 
+// split parts a trail where it goes on in the JSON of a text.
+func split(trail []string) (outer, inner []string, is bool) {
+	if i := slices.Index(trail, innerJSON); i >= 0 {
+		return trail[:i], trail[i+1:], true
+	}
+	return trail, nil, false
+}
+
 func lineToken(n int) string { return "\x00line " + strconv.Itoa(n) }
 
 // parts are what a trace names the place by: the tokens of its pointer, those of the pointer
 // into the JSON of a text, and a line.
 func (p *place) parts() (outer, inner []string, line int) {
-	outer = p.trail
-	if i := slices.Index(p.trail, innerJSON); i >= 0 {
-		outer, inner = p.trail[:i], p.trail[i+1:]
-	} else if n, ok := strings.CutPrefix(p.trail[len(p.trail)-1], "\x00line "); ok {
+	outer, inner, is := split(p.trail)
+	if n, ok := strings.CutPrefix(p.trail[len(p.trail)-1], "\x00line "); ok && !is {
 		outer = p.trail[:len(p.trail)-1]
 		line, _ = strconv.Atoi(n)
 	}
@@ -703,46 +709,65 @@ func (x *extraction) inner(v strictjson.Value, trail []string, in scope, chosen 
 	}
 }
 
-// recalled adds what the governed memory answered: a value that it says it captured is
-// worth what it was captured at, under profile strict nothing; all else is a model's.
+// recalled adds what the governed memory answered, as structured content or else as an
+// object in its text: a value that it says it captured is worth what it was captured at,
+// under profile strict nothing; all else is a model's.
 func (x *extraction) recalled(r Result) {
-	var walk func(v strictjson.Value, trail []string)
-	walk = func(v strictjson.Value, trail []string) {
-		for name, m := range v.Members() {
-			walk(m, append(slices.Clone(trail), name))
-		}
-		for i, e := range v.Elements() {
-			walk(e, append(slices.Clone(trail), strconv.Itoa(i)))
-		}
-		if v.Len() > 0 {
-			return
-		}
-		o := &provenance.OutputRule{Label: writ.Model}
-		var stored *provenance.Recalled
-		for i := range r.Recalled {
-			if k := &r.Recalled[i]; !x.strict && k.Pointer == strictjson.Pointer(trail) && (stored == nil || k.Label < stored.Label) {
-				stored = k
-			}
-		}
-		if stored != nil {
-			if _, _, why := provenance.Canonical(stored.Type, v); why == "" {
-				o = &provenance.OutputRule{Label: stored.Label, Type: stored.Type, Collection: stored.Collection, Authoritative: true}
-			}
-		}
-		x.add(v, trail, o, o.Type, false, scope{})
-		x.places[len(x.places)-1].alone = true
-	}
 	for name, v := range r.Value.Members() {
 		switch name {
 		case "_meta", "isError", "resultType":
 		case "content":
 			for i, b := range v.Elements() {
 				if text := b.Get("text"); text.Exists() {
-					walk(text, []string{name, strconv.Itoa(i), "text"})
+					at := []string{name, strconv.Itoa(i), "text"}
+					x.recalledFrom(r.Recalled, text, at)
+					x.recalledFrom(r.Recalled, r.inText(text), append(at, innerJSON))
 				}
 			}
 		default:
-			walk(v, []string{name})
+			x.recalledFrom(r.Recalled, v, []string{name})
 		}
 	}
+}
+
+// inText is the object in a text of a result that has no structured content.
+func (r *Result) inText(text strictjson.Value) (none strictjson.Value) {
+	words, _ := text.Text()
+	doc, err := strictjson.Parse([]byte(words), strictjson.Result)
+	if err != nil || doc.Kind() != strictjson.Object || r.Value.Get("structuredContent").Exists() {
+		return none
+	}
+	return doc
+}
+
+// recalledFrom adds the values of a part of such an answer.
+func (x *extraction) recalledFrom(captured []provenance.Recalled, v strictjson.Value, trail []string) {
+	for name, m := range v.Members() {
+		x.recalledFrom(captured, m, append(slices.Clone(trail), name))
+	}
+	for i, e := range v.Elements() {
+		x.recalledFrom(captured, e, append(slices.Clone(trail), strconv.Itoa(i)))
+	}
+	if v.Len() > 0 || !v.Exists() {
+		return
+	}
+	o := &provenance.OutputRule{Label: writ.Model}
+	if k := capturedAt(captured, trail); k != nil && !x.strict {
+		if _, _, why := provenance.Canonical(k.Type, v); why == "" {
+			o = &provenance.OutputRule{Label: k.Label, Type: k.Type, Collection: k.Collection, Authoritative: true}
+		}
+	}
+	x.add(v, trail, o, o.Type, false, scope{})
+	x.places[len(x.places)-1].alone = true
+}
+
+// capturedAt is what the memory says of a place, the least where it says two things.
+func capturedAt(captured []provenance.Recalled, trail []string) (least *provenance.Recalled) {
+	outer, inner, _ := split(trail)
+	for i := range captured {
+		if k := &captured[i]; k.Pointer == strictjson.Pointer(outer) && k.Inner == strictjson.Pointer(inner) && (least == nil || k.Label < least.Label) {
+			least = k
+		}
+	}
+	return least
 }

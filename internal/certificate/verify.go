@@ -366,10 +366,8 @@ func (q query) source(src policy.Source, p *place) bool {
 		return false
 	}
 	if src.HasAt {
-		outer, inner, has := p.trail, []string(nil), false
-		if i := slices.Index(p.trail, innerJSON); i >= 0 {
-			outer, inner, has = p.trail[:i], p.trail[i+1:], true
-		} else if strings.HasPrefix(p.trail[len(p.trail)-1], "\x00line") {
+		outer, inner, has := split(p.trail)
+		if !has && strings.HasPrefix(p.trail[len(p.trail)-1], "\x00line") {
 			outer = p.trail[:len(p.trail)-1]
 		}
 		if outer[0] != "structuredContent" {

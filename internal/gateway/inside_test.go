@@ -23,7 +23,7 @@ type notebook struct {
 	mu       sync.Mutex
 	callers  []gateway.Caller
 	written  []string
-	answer   string // structuredContent of memory_search
+	answer   string // structuredContent of memory_search, the text of recall
 	recalled []provenance.Recalled
 	err      error
 }
@@ -32,6 +32,7 @@ func (n *notebook) Definitions() [][]byte {
 	return [][]byte{
 		[]byte(`{"name":"record_observation","inputSchema":{"type":"object","properties":{"payload":{"type":"object","properties":{"raw_payload":{"type":"string"},"observation_id":{"type":"string"}}}}},"outputSchema":{"type":"object"}}`),
 		[]byte(`{"name":"memory_search","inputSchema":{"type":"object","properties":{"query":{"type":"string"}}},"outputSchema":{"type":"object","required":["items"]}}`),
+		[]byte(`{"name":"recall","inputSchema":{"type":"object","properties":{"query":{"type":"string"}}}}`),
 		[]byte(`{"name":"memory_dump","inputSchema":{"type":"object"}}`),
 	}
 }
@@ -51,6 +52,9 @@ func (n *notebook) Call(_ context.Context, by gateway.Caller, tool string, argum
 	if tool == "memory_search" {
 		return gateway.Answer{Result: []byte(`{"content":[{"type":"text","text":"item-9999"}],"structuredContent":` + n.answer + `}`), Recalled: n.recalled}, nil
 	}
+	if tool == "recall" {
+		return gateway.Answer{Result: []byte(`{"content":[{"type":"text","text":` + string(strictjson.Quote(n.answer)) + `}]}`), Recalled: n.recalled}, nil
+	}
 	n.written = append(n.written, string(arguments))
 	return gateway.Answer{Result: []byte(`{"content":[],"structuredContent":{"status":"accepted","id":"item-8888"}}`)}, nil
 }
@@ -65,11 +69,13 @@ tools:
 // TestInside (R35, R22): the server within Writ is behind the same door. A
 // proposal needs a session and a schema, no provenance; nothing of it vouches.
 // Of what is recalled a leaf vouches at the label it was stored with, all else
-// is a model's; in the next session nothing of it is left.
+// is a model's; in the next session nothing of it is left. An answer in its text
+// alone is worth what structured content is.
 func TestInside(t *testing.T) {
 	ctx := testContext(t)
-	for _, profile := range []string{"standard", "strict"} {
-		t.Run(profile, func(t *testing.T) {
+	for _, c := range []struct{ profile, reads string }{{"standard", "memory_search"}, {"standard", "recall"}, {"strict", "memory_search"}, {"strict", "recall"}} {
+		profile := c.profile
+		t.Run(profile+" "+c.reads, func(t *testing.T) {
 			up := newScripted(t, "toy", true)
 			up.list("tools/list", itemTools)
 			r := newRig(t, onSQLite(t), policy(t, "profile: "+profile+insidePolicy), up.config(true))
@@ -105,21 +111,32 @@ func TestInside(t *testing.T) {
 				}
 			}
 
-			n.answer = `{"items":[{"text":"item-4711 is broken","id":"item-4711"},{"id":"item-47"},{"id":"item-48"}]}`
+			n.answer = `{"items":[{"text":"item-4711 is broken","id":"item-4711"},{"id":"item-47"},{"id":"item-48"},{"text":"{\"id\":\"item-46\"}"}]}`
 			n.recalled = []provenance.Recalled{
 				{Pointer: "/structuredContent/items/0/id", Label: writ.System, Type: provenance.ID, Collection: "item", From: "s_before/ev3"},
 				{Pointer: "/structuredContent/items/1/id", Label: writ.External, Type: provenance.ID, Collection: "item", From: "s_before/ev4"},
 				{Pointer: "/structuredContent/items/9/id", Label: writ.Operator},
+				{Pointer: "/structuredContent/items/3/text", Label: writ.System, From: "s_before/ev5"},
 			}
-			passed(t, w.call(ctx, "memory_search", `{"query":"item-4711"}`))
-			if err := r.gw.Reopen(ctx, s); err != nil { // what was asked before were guesses (R24)
-				t.Fatal(err)
+			if c.reads == "recall" {
+				for i := range n.recalled {
+					k := &n.recalled[i]
+					k.Pointer, k.Inner = "/content/0/text", strings.TrimPrefix(k.Pointer, "/structuredContent")
+				}
 			}
-			for _, id := range []string{"item-47", "item-48", "item-9999"} {
+			passed(t, w.call(ctx, c.reads, `{"query":"item-4711"}`))
+			reopen := func() {
+				if err := r.gw.Reopen(ctx, s); err != nil { // what was asked before were guesses (R24)
+					t.Fatal(err)
+				}
+			}
+			reopen()
+			for _, id := range []string{"item-46", "item-47", "item-48", "item-9999"} {
 				if got := refusedFor(w.call(ctx, "delete_item", `{"id":"`+id+`"}`)); !strings.Contains(got, "provenance.") {
 					t.Errorf("%s: %q", id, got)
 				}
 			}
+			reopen()
 			del := w.call
 			for range 2 {
 				if profile == "strict" {

@@ -65,14 +65,24 @@ func definition(t memory.ToolSpec, annotations string) []byte {
 // Redact implements gateway.Inside.
 func (s *Server) Redact(value []byte) []byte { return s.keeper.o.Intake.Redact(value) }
 
-// Call implements gateway.Inside. What the memory refuses is an answer; of an
-// everyday tool it is in words alone, beside _meta.
+// Call implements gateway.Inside. What the memory refuses is an answer.
 func (s *Server) Call(ctx context.Context, by gateway.Caller, tool string, arguments []byte) (gateway.Answer, error) {
 	a, err := s.call(ctx, by, tool, arguments)
-	if t := s.reads(tool); err == nil && (tool == memory.ToolRemember || t != nil && t.everyday) && strictjson.Get(a.Result, "isError") != nil {
-		a.Result = strictjson.Delete(a.Result, "structuredContent")
+	if t := s.reads(tool); err == nil && (tool == memory.ToolRemember || t != nil && t.everyday) {
+		a = once(a)
 	}
 	return a, err
+}
+
+// once is an answer in its text alone, which is what every client shows its model where
+// there is nothing else (docs/clients.md).
+func once(a gateway.Answer) gateway.Answer {
+	a.Result = strictjson.Delete(a.Result, "structuredContent")
+	for i := range a.Recalled {
+		r := &a.Recalled[i]
+		r.Pointer, r.Inner = "/content/0/text", strings.TrimPrefix(r.Pointer, "/structuredContent")
+	}
+	return a
 }
 
 func (s *Server) call(ctx context.Context, by gateway.Caller, tool string, arguments []byte) (gateway.Answer, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ type house struct {
 	session              string
 	task                 string // JSON, "" for none
 	answer               string
+	bytes                int // of the results since the last line that was about them
 }
 
 // TestStories plays each file of testdata/stories: what is tried against the
@@ -52,6 +54,7 @@ type house struct {
 //	operate COMMAND JSON    an operator's command; so is its outcome
 //	want TEXT               the answer holds that text
 //	not TEXT                the answer does not
+//	most N                  the results since the last such line come to at most so many bytes
 //	gone TEXT               it is neither in a value of the namespace nor in a text that is found
 //	rebuild                 every process starts anew
 //	verify                  every event is decided again, and the state is the same
@@ -208,6 +211,12 @@ func (h *house) play(line string) (wrong string) {
 		if strings.Contains(h.answer, rest) {
 			return "the answer is " + h.answer
 		}
+	case "most":
+		n := h.bytes
+		h.bytes = 0
+		if most, err := strconv.Atoi(rest); err != nil || n > most {
+			return fmt.Sprintf("they come to %d", n)
+		}
 	case "gone":
 		return h.left(rest)
 	case "rebuild":
@@ -233,6 +242,7 @@ func (h *house) request(method string, params []byte) []byte {
 		Version: downstream.Version20260728, Principal: h.principal, Session: h.in(), ClientCapabilities: strictjson.Of([]byte("{}")), Peer: gateway.NoPeer,
 	})
 	h.answer = string(r.Result)
+	h.bytes += len(r.Result)
 	if r.Err != nil {
 		h.answer = fmt.Sprintf("error %d %s %s", r.Err.Code, r.Err.Message, r.Err.Data)
 	}

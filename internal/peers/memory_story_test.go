@@ -324,6 +324,10 @@ func (s *story) tell(t *testing.T, sdk, version, over string) string {
 func storyOutcome(t *testing.T, result []byte, show []string) string {
 	t.Helper()
 	content := strictjson.Get(result, "structuredContent")
+	if content == nil { // an everyday tool's
+		said, _ := strictjson.Text(strictjson.At(result, "/content/0/text"))
+		content = []byte(said)
+	}
 	var b strings.Builder
 	if refusal := strictjson.Get(strictjson.Get(result, "_meta"), "io.github.writ-project/outcome"); refusal != nil {
 		if content = refusal; strictjson.Get(refusal, "decision_id") == nil {

@@ -5,6 +5,7 @@ package story
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -264,7 +265,7 @@ func (d *Explained) Print(w io.Writer) {
 	case r != nil && r.Admissible:
 		fmt.Fprintf(w, "  the call ended %s; its result is evidence ev%d\n", r.Status, r.Evidence)
 		for _, from := range r.Recalled {
-			fmt.Fprintf(w, "  %s was remembered from %s, label %s\n", text.OneLine(from.Pointer, 200), text.OneLine(from.From, 120), from.Label)
+			fmt.Fprintf(w, "  %s was remembered from %s, label %s\n", text.OneLine(cmp.Or(from.Inner, from.Pointer), 200), text.OneLine(from.From, 120), from.Label)
 		}
 	case r != nil:
 		fmt.Fprintf(w, "  the call ended %s; its result vouches for nothing (%s)\n", r.Status, text.OneLine(r.void(), 120))
