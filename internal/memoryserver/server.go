@@ -1,6 +1,7 @@
 package memoryserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -180,10 +181,13 @@ func refusing(no *writ.Rejection) (gateway.Answer, error) {
 // refusal says it in words, as the gate's do. Of a
 // proposal it is clean: it says nothing but what the session brought.
 func answer(content any, refusal *writ.Outcome) (gateway.Answer, error) {
-	b, err := json.Marshal(content)
-	if err != nil {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // a text is shown as it stands: <mail> is no \u003cmail\u003e
+	if err := e.Encode(content); err != nil {
 		return gateway.Answer{}, err
 	}
+	b := bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 	said := string(b)
 	if refusal != nil {
 		said = gate.Say(*refusal, "")
