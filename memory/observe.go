@@ -73,7 +73,7 @@ func (j *judge) worth(o *Observation) *refusal {
 // event's value. client is the caller's id; obj its fields, already checked.
 // It returns the observation's id, and whether it was there before.
 func (j *judge) observe(at, client, raw, sourceRef string, lineage []string, eventTime Instant) (id string, again bool, r *refusal) {
-	if ob := j.d.observations.get(j.d.clients.of(clientKey(j.c.Principal, j.c.Session, client))); ob != nil {
+	if ob := j.observation(client); ob != nil {
 		if ob.Status == Erased || ob.Raw != raw && !(ob.Between && contains(ob.Raw, raw)) {
 			return "", false, refuse(at+"/observation_id", writ.ObservationConflict, "an id that was not used for other content; of erased content none comes back")
 		}
