@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -80,7 +79,7 @@ func readMeta(params strictjson.Value) (meta, *refused) {
 				m.logLevel = x.Raw()
 			}
 		case "progressToken":
-			if !plainID(x) {
+			if !rpc.ValidID(x) {
 				return m, noToken
 			}
 			m.token = x.Raw()
@@ -104,19 +103,6 @@ func (m *meta) checkModern() *refused {
 		return noMeta
 	}
 	return nil
-}
-
-// plainID is the form of a request id and of a progress token.
-func plainID(v strictjson.Value) bool {
-	switch v.Kind() {
-	case strictjson.String:
-		s, ok := v.Text()
-		return ok && len(s) <= 256
-	case strictjson.Number:
-		n, err := strconv.ParseInt(string(v.Raw()), 10, 64)
-		return err == nil && n >= -(1<<53) && n <= 1<<53
-	}
-	return false
 }
 
 // hello is what a legacy initialize says and is answered.

@@ -73,7 +73,7 @@ func (t *table) end(c *call) (cancelled bool) {
 // cancel handles notifications/cancelled; an unknown id is ignored.
 func (t *table) cancel(params strictjson.Value) {
 	id := params.Get("requestId")
-	if !plainID(id) {
+	if !rpc.ValidID(id) {
 		return
 	}
 	t.mu.Lock()

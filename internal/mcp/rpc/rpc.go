@@ -84,14 +84,14 @@ func Read(v strictjson.Value) (m Message, err *Error) {
 	default:
 		return m, Errorf(CodeInvalidRequest, "a message is a JSON object")
 	}
-	var version, method strictjson.Value
+	var id, version, method strictjson.Value
 	var fault *Error
 	for name, x := range v.Members() {
 		switch name {
 		case "jsonrpc":
 			version = x
 		case "id":
-			m.ID = x.Raw()
+			id = x
 		case "method":
 			method = x
 		case "params":
@@ -106,12 +106,10 @@ func Read(v strictjson.Value) (m Message, err *Error) {
 			}
 		}
 	}
-	if m.ID != nil {
-		if ok := validID(m.ID); !ok {
-			m.ID = nil
-			return m, Errorf(CodeInvalidRequest, "an id is a string of at most 256 bytes or an integer within ±2^53")
-		}
+	if id.Exists() && !ValidID(id) {
+		return m, Errorf(CodeInvalidRequest, "an id is a string of at most 256 bytes or an integer within ±2^53")
 	}
+	m.ID = id.Raw()
 	if fault != nil {
 		return m, fault
 	}
@@ -155,13 +153,14 @@ func nearMiss(n string) string {
 	return ""
 }
 
-func validID(raw []byte) bool {
-	switch strictjson.KindOf(raw) {
+// ValidID reports whether a value can be the id of a request, or a progress token.
+func ValidID(v strictjson.Value) bool {
+	switch v.Kind() {
 	case strictjson.String:
-		s, ok := strictjson.Text(raw)
-		return ok && len(s) <= 256 && len(raw) <= 1600
+		s, ok := v.Text()
+		return ok && len(s) <= 256
 	case strictjson.Number:
-		n, err := strconv.ParseInt(string(raw), 10, 64)
+		n, err := strconv.ParseInt(string(v.Raw()), 10, 64)
 		return err == nil && n >= -(1<<53) && n <= 1<<53
 	}
 	return false
