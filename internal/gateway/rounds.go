@@ -29,14 +29,6 @@ func asksInput(result strictjson.Value) bool {
 	return textMember(result, "resultType") == "input_required"
 }
 
-// askCapability lists what a server may ask a client for, with the capability
-// the client must have declared.
-var askCapability = map[string]string{
-	"elicitation/create":     "elicitation",
-	"sampling/createMessage": "sampling",
-	"roots/list":             "roots",
-}
-
 // send makes the allowed call. A question of a legacy server to a client of
 // 2026-07-28 suspends it: then later is the client's answer for now.
 func (c *judgedCall) send(ctx context.Context) (resp upstream.Response, later *downstream.Reply) {
@@ -56,7 +48,7 @@ func (c *judgedCall) askLegacyClient(ctx context.Context, resp upstream.Response
 	answers = []byte("{}")
 	for name, q := range resp.Result.Get("inputRequests").Members() {
 		method := textMember(q, "method")
-		if askCapability[method] == "" {
+		if rpc.AskCapability[method] == "" {
 			return upstream.Response{End: upstream.Answered, Err: rpc.Errorf(rpc.CodeInternal, "the server asked for something that is not passed on")}, nil
 		}
 		got, err := c.r.Peer.Request(ctx, method, q.Get("params").Raw())
@@ -84,7 +76,7 @@ func (c *judgedCall) withAnswers(ctx context.Context, answers []byte, resp upstr
 // askClient brings a request that a legacy server makes during the call to the
 // client, and judges the call again with the answer.
 func (c *judgedCall) askClient(ctx context.Context, method string, params []byte) ([]byte, *rpc.Error) {
-	if askCapability[method] == "" {
+	if rpc.AskCapability[method] == "" {
 		return nil, rpc.Errorf(rpc.CodeMethodNotFound, "not passed on")
 	}
 	got, err := c.r.Peer.Request(ctx, method, params)
@@ -336,7 +328,7 @@ func (sp *suspendedPeer) Notify(ctx context.Context, method string, params []byt
 
 // Request suspends the call until the client's retry brings the answer.
 func (sp *suspendedPeer) Request(ctx context.Context, method string, params []byte) ([]byte, *rpc.Error) {
-	if !hasCapability(sp.p.call.r.ClientCapabilities, askCapability[method]) {
+	if !hasCapability(sp.p.call.r.ClientCapabilities, rpc.AskCapability[method]) {
 		return nil, rpc.Errorf(rpc.CodeMethodNotFound, "the client did not declare the capability")
 	}
 	q := question{method, params, make(chan []byte, 1)}

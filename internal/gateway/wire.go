@@ -68,7 +68,7 @@ func passedMeta(params strictjson.Value) []strictjson.Member {
 }
 
 // passedCapabilities are those of the client's capabilities whose requests are
-// passed on (askCapability).
+// passed on (rpc.AskCapability).
 func passedCapabilities(client strictjson.Value) []byte {
 	var ms []strictjson.Member
 	for _, c := range []string{"elicitation", "sampling", "roots"} {

@@ -2,10 +2,7 @@ package downstream
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -101,13 +98,8 @@ func (t *table) ask() (id []byte, answer <-chan rpc.Message, ok bool) {
 	if t.closed || len(t.asked) >= t.max {
 		return nil, nil, false
 	}
-	for {
-		var r [8]byte
-		rand.Read(r[:])
-		id = strconv.AppendUint(nil, binary.BigEndian.Uint64(r[:])>>11|1, 10)
-		if t.asked[string(id)] == nil {
-			break
-		}
+	for id == nil || t.asked[string(id)] != nil {
+		id = rpc.NewID()
 	}
 	ch := make(chan rpc.Message, 1)
 	t.asked[string(id)] = ch
@@ -220,7 +212,7 @@ func (l *link) Request(ctx context.Context, method string, params []byte) ([]byt
 	case <-ctx.Done():
 		stop, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer done()
-		l.send(stop, rpc.Notification(noteCancelled, append(append([]byte(`{"requestId":`), id...), '}')))
+		l.send(stop, rpc.Cancelled(id))
 	}
 	return nil, rpc.Errorf(rpc.CodeInternal, "the client did not answer")
 }

@@ -6,8 +6,11 @@
 package rpc
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -183,6 +186,26 @@ func Request(id []byte, method string, params []byte) []byte {
 // Notification encodes a notification; params may be nil.
 func Notification(method string, params []byte) []byte {
 	return encode(nil, method, params, nil, nil)
+}
+
+// Cancelled encodes the notification that the request of an id is not waited for any more.
+func Cancelled(id []byte) []byte {
+	return Notification("notifications/cancelled", slices.Concat([]byte(`{"requestId":`), id, []byte("}")))
+}
+
+// AskCapability lists what a server may ask a client for, with the capability that the client
+// must have declared. Nobody changes it.
+var AskCapability = map[string]string{
+	"elicitation/create":     "elicitation",
+	"sampling/createMessage": "sampling",
+	"roots/list":             "roots",
+}
+
+// NewID returns the id of a request of ours, which nobody can guess: 16 digits or 15.
+func NewID() []byte {
+	var b [8]byte
+	rand.Read(b[:])
+	return strconv.AppendUint(nil, binary.BigEndian.Uint64(b[:])>>11|1<<48, 10)
 }
 
 // Response encodes a successful response with the exact result bytes.

@@ -3,10 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -179,13 +176,8 @@ func (c *conn) open(r Request, quiet bool, serve func(item)) *call {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for {
-		var b [8]byte
-		rand.Read(b[:])
-		k.id = strconv.AppendUint(nil, binary.BigEndian.Uint64(b[:])>>11|1<<48, 10)
-		if c.calls[string(k.id)] == nil {
-			break
-		}
+	for k.id == nil || c.calls[string(k.id)] != nil {
+		k.id = rpc.NewID()
 	}
 	c.calls[string(k.id)] = k
 	return k
@@ -526,20 +518,13 @@ func (c *conn) put(k *call, it item) {
 	}
 }
 
-// capabilityOf names the client capability a server needs for a request.
-var capabilityOf = map[string]string{
-	"elicitation/create":     "elicitation",
-	"sampling/createMessage": "sampling",
-	"roots/list":             "roots",
-}
-
 // ask routes a request of the server to the call it belongs to.
 func (c *conn) ask(m rpc.Message, from *call) {
 	if m.Method == "ping" && !c.modern.Load() {
 		c.link.tell(rpc.Response(m.ID, []byte("{}")))
 		return
 	}
-	need := capabilityOf[m.Method]
+	need := rpc.AskCapability[m.Method]
 	if c.modern.Load() || need == "" || strictjson.Get(c.s.capabilities(), need) == nil {
 		c.s.courier.event(UndeclaredAsk)
 		c.link.tell(rpc.ErrorResponse(m.ID, rpc.Errorf(rpc.CodeMethodNotFound, "method not found")))

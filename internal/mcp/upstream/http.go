@@ -147,7 +147,7 @@ func (w *web) exchange(ctx context.Context, k *call) Response {
 	// A body that was given up is closed before the answer is read from k.
 	out := w.post(ctx, k)
 	if out.End == Unknown && ctx.Err() != nil && !w.c.modern.Load() && !k.quiet {
-		w.tell(rpc.Notification("notifications/cancelled", append(append([]byte(`{"requestId":`), k.id...), '}')))
+		w.tell(rpc.Cancelled(k.id))
 	}
 	return out
 }

@@ -241,7 +241,7 @@ func (l *stdio) exchange(ctx context.Context, k *call) Response {
 		default:
 		}
 		if !k.quiet {
-			l.tell(rpc.Notification("notifications/cancelled", append(append([]byte(`{"requestId":`), k.id...), '}')))
+			l.tell(rpc.Cancelled(k.id))
 		}
 		return unknown("%s", ended(ctx))
 	}
