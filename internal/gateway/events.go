@@ -8,6 +8,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/internal/mcp/downstream"
+	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/otlp"
 )
@@ -73,15 +74,7 @@ func (es *events) count(e peerEvent, n int) {
 		e.session = ""
 	}
 	es.unrecorded[e] += n
-	wake(es.more)
-}
-
-// wake asks for something to be done once more; many in a row are one.
-func wake(waiting chan struct{}) {
-	select {
-	case waiting <- struct{}{}:
-	default: // one is waiting already
-	}
+	rpc.Wake(es.more)
 }
 
 // complain tells the operator why a client was answered that a session cannot be

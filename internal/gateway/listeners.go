@@ -162,7 +162,7 @@ func (g *Gateway) notified(s *server, method string, params []byte, owner string
 
 // listChanged is told that a server's list of that kind changed.
 func (g *Gateway) listChanged(s *server, kind string) {
-	wake(s.again)
+	rpc.Wake(s.again)
 	switch kind {
 	case "prompts":
 		g.listeners.listChanged(kind, func(f downstream.Filter) bool { return f.Prompts })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 )
@@ -112,7 +113,7 @@ func (ru *rules) refresher(ctx context.Context, begin *fleet) {
 
 // watch lists a server that was started whenever its lists change, until it ends.
 func (ru *rules) watch(s *server, first func(answered bool)) {
-	ru.watching.Go(func() { s.watch(s.running, ru.events.log, first, func() { wake(ru.refresh) }) })
+	ru.watching.Go(func() { s.watch(s.running, ru.events.log, first, func() { rpc.Wake(ru.refresh) }) })
 }
 
 // serving is the fleet there is.
@@ -160,7 +161,7 @@ func (ru *rules) replace(ctx context.Context, p *policy.Policy, f *fleet) error 
 	oldPolicy, oldFleet := ru.policy, ru.fleet
 	ru.policy, ru.fleet = p, f
 	ru.mu.Unlock()
-	wake(ru.refresh)
+	rpc.Wake(ru.refresh)
 	for {
 		ru.mu.Lock()
 		inForce, replaced := ru.inForce, ru.replaced
@@ -173,7 +174,7 @@ func (ru *rules) replace(ctx context.Context, p *policy.Policy, f *fleet) error 
 		case done:
 			return nil
 		case ctx.Err() != nil:
-			wake(ru.refresh)
+			rpc.Wake(ru.refresh)
 			return errors.New("it could not be put in force: the catalogue is not there yet, or cannot be written")
 		}
 		select {
@@ -376,7 +377,7 @@ func (ru *rules) listed(ctx context.Context, name string) (rs *ruleset, ok bool)
 		if s == nil || rs.at[name] == s.conn.Changes() {
 			return rs, true // what is none never changes: Writ's own
 		}
-		wake(s.again)
+		rpc.Wake(s.again)
 		if s.waitedInVain(rs.at[name]) {
 			return rs, false
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // deliver fills a queue with what f admits.
-func (x *exchange) deliver(q *queue, f Filter) func(string, []byte) {
+func (x *exchange) deliver(q queue, f Filter) func(string, []byte) {
 	ctx, hook, principal, session := context.WithoutCancel(x.r.Context()), x.h.o.Refused, x.principal, x.session
 	return func(method string, params []byte) {
 		if isNote(method) && f.admits(method, params) && !q.push(method, params) {
@@ -20,16 +20,14 @@ func (x *exchange) deliver(q *queue, f Filter) func(string, []byte) {
 
 // pump writes notifications until the client goes away (false), or replaced or over
 // is closed, the session ends or the gateway stops (true).
-func (x *exchange) pump(out *sse, q *queue, replaced, over <-chan struct{}, f Filter, encode func(note) []byte) bool {
+func (x *exchange) pump(out *sse, q queue, replaced, over <-chan struct{}, f Filter, encode func(note) []byte) bool {
 	tick := time.NewTicker(x.h.o.KeepAlive)
 	defer tick.Stop()
 	for {
 		select {
-		case <-q.ready:
-			for _, n := range q.take() {
-				if f.admits(n.method, n.params) && out.event("", encode(n)) != nil {
-					return false
-				}
+		case <-q.Ready:
+			if n, ok := q.Pop(); ok && f.admits(n.method, n.params) && out.event("", encode(n)) != nil {
+				return false
 			}
 		case <-tick.C:
 			if x.secret != "" {

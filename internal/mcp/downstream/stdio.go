@@ -534,7 +534,7 @@ func (c *stdioConn) subscribe() {
 }
 
 // deliver fills a queue with what f admits.
-func (c *stdioConn) deliver(q *queue, f Filter) func(string, []byte) {
+func (c *stdioConn) deliver(q queue, f Filter) func(string, []byte) {
 	session := c.session
 	return func(method string, params []byte) {
 		if isNote(method) && f.admits(method, params) && !q.push(method, params) {
@@ -543,14 +543,12 @@ func (c *stdioConn) deliver(q *queue, f Filter) func(string, []byte) {
 	}
 }
 
-func (c *stdioConn) pump(ctx context.Context, q *queue, encode func(note) []byte) {
+func (c *stdioConn) pump(ctx context.Context, q queue, encode func(note) []byte) {
 	for {
 		select {
-		case <-q.ready:
-			for _, n := range q.take() {
-				if c.send(ctx, encode(n)) != nil {
-					return
-				}
+		case <-q.Ready:
+			if n, ok := q.Pop(); ok && c.send(ctx, encode(n)) != nil {
+				return
 			}
 		case <-ctx.Done():
 			return

@@ -217,50 +217,22 @@ func (l *link) Request(ctx context.Context, method string, params []byte) ([]byt
 	return nil, rpc.Errorf(rpc.CodeInternal, "the client did not answer")
 }
 
-// queue holds notifications for one listener. It never blocks who fills it:
-// what is already waiting is not queued twice (T14), and what does not fit is
-// dropped and told.
-type queue struct {
-	mu    sync.Mutex
-	items []note
-	ready chan struct{}
-	max   int
-}
+// queue holds notifications for one listener. What is already waiting is not queued twice
+// (T14), and what does not fit is dropped and told.
+type queue struct{ *rpc.Queue[note] }
 
 type note struct {
 	method string
 	params []byte
 }
 
-func newQueue(limit int) *queue { return &queue{ready: make(chan struct{}, 1), max: limit} }
+func newQueue(limit int) queue { return queue{rpc.NewQueue[note](limit)} }
 
 // push reports false when the queue was full.
-func (q *queue) push(method string, params []byte) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+func (q queue) push(method string, params []byte) bool {
+	var same func(note) bool
 	if strings.HasSuffix(method, "/list_changed") || strings.HasSuffix(method, "/updated") {
-		for _, n := range q.items {
-			if n.method == method && string(n.params) == string(params) {
-				return true
-			}
-		}
+		same = func(n note) bool { return n.method == method && string(n.params) == string(params) }
 	}
-	if len(q.items) >= q.max {
-		return false
-	}
-	q.items = append(q.items, note{method, params})
-	select {
-	case q.ready <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// take returns all that waits.
-func (q *queue) take() []note {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	items := q.items
-	q.items = nil
-	return items
+	return q.Push(note{method, params}, same)
 }

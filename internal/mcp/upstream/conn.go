@@ -99,7 +99,7 @@ type call struct {
 	request Request
 	quiet   bool // never cancelled by a notification (initialize, the probe)
 
-	inbox inbox
+	inbox *rpc.Queue[item] // what waits for its caller
 	once  sync.Once
 	done  chan struct{}
 	reply Response
@@ -122,8 +122,8 @@ func (k *call) serving() {
 			defer close(k.pumped)
 			for {
 				select {
-				case <-k.inbox.ready:
-					if it, ok := k.inbox.pop(); ok {
+				case <-k.inbox.Ready:
+					if it, ok := k.inbox.Pop(); ok {
 						k.serve(it)
 					}
 				case <-k.over:
@@ -142,7 +142,7 @@ func (k *call) served() {
 		<-k.pumped
 	}
 	for {
-		it, ok := k.inbox.pop()
+		it, ok := k.inbox.Pop()
 		if !ok {
 			return
 		}
@@ -172,7 +172,7 @@ func (k *call) finish(r Response) (first bool) {
 func (c *conn) open(r Request, quiet bool, serve func(item)) *call {
 	k := &call{
 		method: r.Method, request: r, quiet: quiet, serve: serve,
-		inbox: newInbox(), done: make(chan struct{}),
+		inbox: rpc.NewQueue[item](inboxSize), done: make(chan struct{}),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -508,7 +508,7 @@ func (c *conn) notification(m rpc.Message, from *call) {
 // put hands an item to a call's caller. Progress may be lost when the caller
 // is slow; a request of the server never is: it is refused.
 func (c *conn) put(k *call, it item) {
-	if k.inbox.push(it) {
+	if k.inbox.Push(it, nil) {
 		k.serving()
 		return
 	}

@@ -3,6 +3,8 @@ package upstream
 import (
 	"sync"
 	"time"
+
+	"github.com/writ-project/writ/internal/mcp/rpc"
 )
 
 const (
@@ -81,12 +83,7 @@ func (c *courier) notify(n notice) {
 	c.poke()
 }
 
-func (c *courier) poke() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *courier) poke() { rpc.Wake(c.wake) }
 
 // run delivers until close.
 func (c *courier) run() {

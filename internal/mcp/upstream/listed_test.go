@@ -106,7 +106,7 @@ func TestListChangedAnywhere(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"list_changed"}}`: 0,
 		`list_changed`: 0,
 	} {
-		for _, stream := range []*call{nil, {request: decided(1), inbox: newInbox(), done: make(chan struct{})}} {
+		for _, stream := range []*call{nil, {request: decided(1), inbox: rpc.NewQueue[item](inboxSize), done: make(chan struct{})}} {
 			c := testConn(false)
 			c.receive([]byte(raw), stream, stream == nil)
 			if got := c.s.Changes(); got != want {

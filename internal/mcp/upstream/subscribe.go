@@ -64,8 +64,8 @@ func (c *conn) listenOnce(ctx context.Context, r Request, acked func()) Response
 	go func() { res <- c.link.exchange(ctx, k) }()
 	for {
 		select {
-		case <-k.inbox.ready:
-			if it, ok := k.inbox.pop(); ok && it.method == "notifications/subscriptions/acknowledged" {
+		case <-k.inbox.Ready:
+			if it, ok := k.inbox.Pop(); ok && it.method == "notifications/subscriptions/acknowledged" {
 				acked()
 			}
 		case r := <-res:
@@ -102,12 +102,7 @@ func (c *conn) subscribe(ctx context.Context, r Request) Response {
 	c.wg.Add(1)
 	go func() {
 		defer c.wg.Done()
-		out := c.listenOnce(sub, Request{Params: strictjson.Of(params), Decision: r.Decision, Listed: r.Listed}, func() {
-			select {
-			case acked <- struct{}{}:
-			default:
-			}
-		})
+		out := c.listenOnce(sub, Request{Params: strictjson.Of(params), Decision: r.Decision, Listed: r.Listed}, func() { rpc.Wake(acked) })
 		cancel()
 		c.mu.Lock()
 		delete(c.subs, uri)
