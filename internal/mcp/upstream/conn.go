@@ -168,6 +168,16 @@ func (k *call) finish(r Response) (first bool) {
 	return first
 }
 
+// answered reports whether finish was called.
+func (k *call) answered() bool {
+	select {
+	case <-k.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // open registers a call under a fresh random id (attack P22).
 func (c *conn) open(r Request, quiet bool, serve func(item)) *call {
 	k := &call{

@@ -111,11 +111,8 @@ func (c *conn) handshake(ctx context.Context, probe bool) (Info, error) {
 	r := c.do(ctx, Request{Method: "initialize", Params: strictjson.Of(params)}, true)
 	if r.End != Answered || r.Err != nil {
 		c.s.patient = slow
-		if r.End == Answered {
-			if r.Err.Raw != nil { // the server's own words are not repeated
-				return Info{}, fmt.Errorf("the server refused initialize: %w", r.Err)
-			}
-			return Info{}, fmt.Errorf("initialize: %s", r.Err.Message)
+		if r.End == Answered && r.Err.Raw != nil { // the server's own words are not repeated
+			return Info{}, fmt.Errorf("the server refused initialize: %w", r.Err)
 		}
 		return Info{}, fmt.Errorf("initialize: %s", r.Err.Message)
 	}

@@ -111,7 +111,7 @@ func (w *web) sessionID() string {
 // (attack S04), and no header comes from anywhere but Config and this file.
 func (w *web) request(ctx context.Context, method string, body []byte) (*http.Request, error) {
 	if w.bare == nil {
-		return nil, errors.New("the URL cannot be asked")
+		return nil, errors.New("the request could not be built")
 	}
 	req := w.bare.WithContext(ctx)
 	req.Method, req.Header = method, make(http.Header, len(w.bare.Header)+8)
@@ -125,7 +125,7 @@ func (w *web) request(ctx context.Context, method string, body []byte) (*http.Re
 	if c := w.c.s.cfg.Credential; c != nil && req.Header.Get("Authorization") == "" {
 		v, err := c.Authorization(ctx)
 		if err != nil {
-			return nil, &credentialError{err}
+			return nil, err
 		}
 		if v != "" {
 			req.Header.Set("Authorization", v)
@@ -155,7 +155,7 @@ func (w *web) exchange(ctx context.Context, k *call) Response {
 func (w *web) post(ctx context.Context, k *call) Response {
 	req, err := w.request(ctx, http.MethodPost, k.msg)
 	if err != nil {
-		return notSent("%s", unsent(ctx, err))
+		return notSent("%s", ended2(ctx, err.Error()))
 	}
 	if w.c.modern.Load() {
 		req.Header.Set("Mcp-Method", k.method)
@@ -194,10 +194,7 @@ func (w *web) post(ctx context.Context, k *call) Response {
 	}))
 	resp, err := w.client.Do(req)
 	if err != nil {
-		why := "the server cannot be reached"
-		if ctx.Err() != nil {
-			why = ended(ctx)
-		}
+		why := ended2(ctx, "the server cannot be reached")
 		if kept.Load() {
 			return held()
 		}
@@ -235,7 +232,10 @@ func (w *web) post(ctx context.Context, k *call) Response {
 		case !w.c.receive(body, k, false):
 			return unknown("the server's answer is not a message")
 		}
-		return w.replyOr(k, "the server answered with something else")
+		if !k.answered() {
+			return unknown("the server answered with something else")
+		}
+		return k.reply
 	case "text/event-stream":
 		return w.stream(ctx, resp.Body, k)
 	}
@@ -249,23 +249,6 @@ type heldBody struct {
 	mayLeave func() bool
 	begun    bool
 }
-
-// unsent says why a request was not built: an error of the credential's is its own.
-func unsent(ctx context.Context, err error) string {
-	var c *credentialError
-	switch {
-	case ctx.Err() != nil:
-		return ended(ctx)
-	case errors.As(err, &c):
-		return c.Error()
-	}
-	return "the request could not be built"
-}
-
-// credentialError is why there is no credential for a request.
-type credentialError struct{ err error }
-
-func (e *credentialError) Error() string { return e.err.Error() }
 
 var errHeld = errors.New("held back")
 
@@ -282,15 +265,6 @@ func ended2(ctx context.Context, other string) string {
 		return ended(ctx)
 	}
 	return other
-}
-
-func (w *web) replyOr(k *call, why string) Response {
-	select {
-	case <-k.done:
-		return k.reply
-	default:
-		return unknown("%s", why)
-	}
 }
 
 // refused reads an answer whose status is not 2xx. A JSON-RPC error in it is
@@ -335,10 +309,8 @@ func (w *web) stream(ctx context.Context, body io.Reader, k *call) Response {
 		es := newEvents(body, w.c.s.limits.Line)
 		es.lastID = last
 		err := w.deliver(es, k)
-		select {
-		case <-k.done:
+		if k.answered() {
 			return k.reply
-		default:
 		}
 		if es.lastID != last {
 			last, tries = es.lastID, 0
@@ -369,12 +341,8 @@ func (w *web) deliver(es *events, k *call) error {
 		case len(data) > 0 && !w.c.receive(data, k, false):
 			w.c.s.courier.event(SkippedLine)
 		}
-		if k != nil {
-			select {
-			case <-k.done:
-				return nil
-			default:
-			}
+		if k != nil && k.answered() {
+			return nil
 		}
 	}
 }

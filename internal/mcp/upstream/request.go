@@ -64,29 +64,20 @@ func (s *Server) Call(ctx context.Context, r Request) Response {
 // the very argument bytes, the answers that were judged, and beside them only
 // the server's own opaque requestState (attack P20).
 func carries(d *gate.Decision, params strictjson.Value) bool {
-	wanted := func(name string) strictjson.Value { return d.Arguments.Get(name) }
-	want := d.Arguments.Len()
-	switch {
-	case params.Kind() != strictjson.Object:
-		return false
-	case d.Call.Method == policy.CallTool:
-		want = 0
+	wanted := d.Arguments
+	if d.Call.Method == policy.CallTool {
+		wanted = strictjson.Make()
 		if d.Arguments.Exists() {
-			want = 1
+			wanted = strictjson.Make(strictjson.Member{Name: "arguments", Value: d.Arguments.Literal()})
 		}
-		wanted = func(name string) strictjson.Value {
-			if name != "arguments" {
-				return strictjson.Value{}
-			}
-			return d.Arguments
-		}
-	case d.Arguments.Kind() != strictjson.Object:
+	}
+	if params.Kind() != strictjson.Object || wanted.Kind() != strictjson.Object {
 		return false
 	}
 	named := d.Call.Method == policy.CallTool || d.Call.Method == policy.GetPrompt
 	found := 0
 	for name, v := range params.Members() {
-		w := wanted(name)
+		w := wanted.Get(name)
 		switch {
 		case name == "requestState":
 		case name == "inputResponses":
@@ -107,7 +98,7 @@ func carries(d *gate.Decision, params strictjson.Value) bool {
 			return false
 		}
 	}
-	return !named && found == want
+	return !named && found == wanted.Len()
 }
 
 // notThere says that there is no server to send to. What one that died said last can hold
@@ -270,13 +261,5 @@ func (c *conn) meta(k *call) []byte {
 	if len(ms) == 0 {
 		return nil
 	}
-	b := []byte{'{'}
-	for i, m := range ms {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(b, strictjson.Quote(m.Name)...), ':')
-		b = append(b, m.Value...)
-	}
-	return append(b, '}')
+	return strictjson.Make(ms...).Raw()
 }

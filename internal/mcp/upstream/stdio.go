@@ -228,17 +228,13 @@ func (l *stdio) exchange(ctx context.Context, k *call) Response {
 	case <-k.done:
 		return k.reply
 	case <-l.gone:
-		select {
-		case <-k.done: // its last words
+		if k.answered() { // its last words
 			return k.reply
-		default:
-			return unknown("%s", l.c.cause())
 		}
+		return unknown("%s", l.c.cause())
 	case <-ctx.Done():
-		select {
-		case <-k.done:
+		if k.answered() {
 			return k.reply
-		default:
 		}
 		if !k.quiet {
 			l.tell(rpc.Cancelled(k.id))
