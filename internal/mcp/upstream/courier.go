@@ -21,8 +21,7 @@ type courier struct {
 	refresh time.Duration
 
 	mu     sync.Mutex
-	events map[EventKind]*slot
-	lists  map[string]*slot
+	slots  map[string]*slot
 	queue  []notice
 	closed bool
 
@@ -30,7 +29,11 @@ type courier struct {
 	done chan struct{}
 }
 
+// slot is one thing that is counted, and told once in its window.
 type slot struct {
+	deliver   func(count int)
+	window    time.Duration
+	atEnd     bool // it is told at the end too
 	count     int
 	notBefore time.Time
 }
@@ -43,28 +46,33 @@ type notice struct {
 
 func newCourier(cb Callbacks, clock Clock, refresh time.Duration) *courier {
 	return &courier{
-		cb: cb, clock: clock, refresh: refresh,
-		events: make(map[EventKind]*slot), lists: make(map[string]*slot),
+		cb: cb, clock: clock, refresh: refresh, slots: make(map[string]*slot),
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
 
-func (c *courier) event(k EventKind) { c.bump(func() *slot { return entry(c.events, k) }) }
-
-func (c *courier) listChanged(kind string) { c.bump(func() *slot { return entry(c.lists, kind) }) }
-
-func entry[K comparable](m map[K]*slot, k K) *slot {
-	s := m[k]
-	if s == nil {
-		s = new(slot)
-		m[k] = s
-	}
-	return s
+func (c *courier) event(k EventKind) {
+	c.bump(string(k), slot{window: eventWindow, atEnd: true, deliver: func(n int) {
+		if c.cb.Event != nil {
+			c.cb.Event(Event{k, n})
+		}
+	}})
 }
 
-func (c *courier) bump(at func() *slot) {
+func (c *courier) listChanged(kind string) {
+	c.bump("list "+kind, slot{window: c.refresh, deliver: func(int) {
+		if c.cb.ListChanged != nil {
+			c.cb.ListChanged(kind)
+		}
+	}})
+}
+
+func (c *courier) bump(name string, like slot) {
 	c.mu.Lock()
-	at().count++
+	if c.slots[name] == nil {
+		c.slots[name] = &like
+	}
+	c.slots[name].count++
 	c.mu.Unlock()
 	c.poke()
 }
@@ -115,39 +123,21 @@ func (c *courier) next() (f func(), wait time.Duration, closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()
-	due := func(s *slot, window time.Duration) bool {
-		if s.count == 0 {
-			return false
-		}
-		if d := s.notBefore.Sub(now); d > 0 && !c.closed {
-			if wait == 0 || d < wait {
-				wait = d
+	for _, s := range c.slots {
+		n, left := s.count, s.notBefore.Sub(now)
+		switch {
+		case n == 0 || c.closed && !s.atEnd:
+		case left > 0 && !c.closed:
+			if wait == 0 || left < wait {
+				wait = left
 			}
-			return false
-		}
-		s.count, s.notBefore = 0, now.Add(window)
-		return true
-	}
-	for k, s := range c.events {
-		if n := s.count; due(s, eventWindow) {
-			return func() {
-				if c.cb.Event != nil {
-					c.cb.Event(Event{k, n})
-				}
-			}, 0, false
+		default:
+			s.count, s.notBefore = 0, now.Add(s.window)
+			return func() { s.deliver(n) }, 0, false
 		}
 	}
 	if c.closed {
 		return nil, 0, true
-	}
-	for k, s := range c.lists {
-		if due(s, c.refresh) {
-			return func() {
-				if c.cb.ListChanged != nil {
-					c.cb.ListChanged(k)
-				}
-			}, 0, false
-		}
 	}
 	if len(c.queue) > 0 {
 		n := c.queue[0]

@@ -28,61 +28,72 @@ func newEvents(r io.Reader, limit int) *events {
 	return &events{r: bufio.NewReader(r), max: limit}
 }
 
+// event is one event as far as it was read.
+type event struct {
+	data           []byte
+	id             string
+	hasData, hasID bool
+	other          bool // it is of another type than message
+	over           bool // it was larger than the bound: of its data there is nothing
+}
+
 // next returns the data of the next event of type message, which may be empty.
 // over says that the event was larger than the bound and was discarded. An
 // event the stream breaks off in is no event.
 func (e *events) next() (data []byte, over bool, err error) {
-	var id string
-	hasID, hasData, other := false, false, false
-	size := 0
 	for {
+		ev, err := e.event()
+		if err != nil || ev.over || !ev.other && (ev.hasData || ev.hasID) {
+			return ev.data, ev.over, err
+		}
+	}
+}
+
+// event reads the next event, of whatever type.
+func (e *events) event() (ev event, err error) {
+	for size := 0; ; {
 		line, cut, err := e.line(e.max - size)
-		if err != nil {
-			return nil, false, err
+		switch {
+		case err != nil:
+			return event{}, err
+		case cut:
+			ev.over, ev.data = true, nil
+		case len(line) == 0:
+			if ev.hasID {
+				e.lastID = ev.id
+			}
+			return ev, nil
+		default:
+			e.field(&ev, line)
 		}
-		if cut {
-			over, data = true, nil
-			continue
-		}
-		size += len(line)
-		if over {
+		if size += len(line); ev.over {
 			size = 0
 		}
-		if len(line) == 0 {
-			if hasID {
-				e.lastID = id
-			}
-			if over {
-				return nil, true, nil
-			}
-			if other || !hasData && !hasID {
-				hasData, hasID, other, size, data = false, false, false, 0, nil
-				continue
-			}
-			return data, false, nil
+	}
+}
+
+// field takes in one line of an event.
+func (e *events) field(ev *event, line []byte) {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "data":
+		if ev.over {
+			return
 		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(name) {
-		case "data":
-			if over {
-				break
-			}
-			if hasData {
-				data = append(data, '\n')
-			}
-			data = append(data, value...)
-			hasData = true
-		case "event":
-			other = len(value) > 0 && string(value) != "message"
-		case "id":
-			if len(value) <= maxEventID && bytes.IndexByte(value, 0) < 0 {
-				id, hasID = string(value), true
-			}
-		case "retry":
-			if n, err := strconv.ParseUint(string(value), 10, 31); err == nil {
-				e.retry = min(time.Duration(n)*time.Millisecond, maxRetry)
-			}
+		if ev.hasData {
+			ev.data = append(ev.data, '\n')
+		}
+		ev.data, ev.hasData = append(ev.data, value...), true
+	case "event":
+		ev.other = len(value) > 0 && string(value) != "message"
+	case "id":
+		if len(value) <= maxEventID && bytes.IndexByte(value, 0) < 0 {
+			ev.id, ev.hasID = string(value), true
+		}
+	case "retry":
+		if n, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+			e.retry = min(time.Duration(n)*time.Millisecond, maxRetry)
 		}
 	}
 }
@@ -90,24 +101,19 @@ func (e *events) next() (data []byte, over bool, err error) {
 // line returns the next line without its end (LF, CR or CRLF), valid until the
 // next call. cut says that it was longer than limit and was discarded.
 func (e *events) line(limit int) (line []byte, cut bool, err error) {
+	if !e.started {
+		e.started = true
+		if mark, _ := e.r.Peek(3); string(mark) == "\xEF\xBB\xBF" {
+			e.r.Discard(3)
+		}
+	}
 	for {
 		if _, err := e.r.Peek(1); err != nil {
 			return nil, false, err
 		}
 		buf, _ := e.r.Peek(e.r.Buffered())
-		if !e.started {
-			e.started = true
-			if len(buf) < 3 && buf[0] == 0xEF {
-				buf, _ = e.r.Peek(3)
-			}
-			if bytes.HasPrefix(buf, []byte("\xEF\xBB\xBF")) {
-				e.r.Discard(3)
-				continue
-			}
-		}
 		if e.skipLF {
-			e.skipLF = false
-			if buf[0] == '\n' {
+			if e.skipLF = false; buf[0] == '\n' {
 				e.r.Discard(1)
 				continue
 			}
