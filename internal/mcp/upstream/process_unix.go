@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build unix
 
 package upstream
 
@@ -9,16 +9,10 @@ import (
 
 var systemEnv []string
 
-// setAttributes gives the child a group of its own. There is no parent-death
-// signal here: after a kill -9 of this process the guard ends it.
-func setAttributes(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-}
+const hasGroups = true
 
-func waitAndKillGroup(cmd *exec.Cmd) {
-	cmd.Wait()
-	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-}
+// ownGroup gives a process a group of its own, and keeps a terminal's signals away from it.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 func signalGroup(cmd *exec.Cmd, kill bool) {
 	sig := syscall.SIGTERM
@@ -28,9 +22,18 @@ func signalGroup(cmd *exec.Cmd, kill bool) {
 	syscall.Kill(-cmd.Process.Pid, sig)
 }
 
-const hasGroups = true
-
-// ownGroup keeps a terminal's signals away from the guard.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
-
 func killGroup(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }
+
+// writeNow writes to the child what its pipe has room for, and returns how many bytes
+// that were; 0 also where it has none or the child is gone.
+func (p *process) writeNow(b []byte) (n int) {
+	raw, err := p.stdin.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Write(func(fd uintptr) bool {
+		n, err = syscall.Write(int(fd), b)
+		return true // whatever came of it: nobody waits here
+	})
+	return max(n, 0)
+}
