@@ -169,7 +169,7 @@ func (l sameAccount) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if checkPeer(c) == nil {
+		if ours(c) {
 			return accepted(c), nil
 		}
 		c.Close()
@@ -380,7 +380,7 @@ func (g *Gateway) dial(ctx context.Context, c *tls.Config, with func(net.Conn) (
 	if err != nil {
 		return nil, err
 	}
-	if u, ok := raw.(*net.UnixConn); ok && checkPeer(u) != nil {
+	if u, ok := raw.(*net.UnixConn); ok && !ours(u) {
 		raw.Close()
 		return nil, ErrStranger
 	}

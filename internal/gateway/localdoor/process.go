@@ -1,6 +1,7 @@
 package localdoor
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -31,11 +32,29 @@ type process struct {
 
 // connectedBy is the process at the other end of a connection that was accepted just now.
 func connectedBy(c *net.UnixConn) (p process, ok bool) {
-	if p.pid, ok = peerOf(c); ok {
-		p.started = startedAt(p.pid)
-		p.pid, ok = peerOf(c) // it was no other's between
+	pid, err := ofSocket(c, processOf)
+	if err == nil {
+		p.started = startedAt(pid)
+		p.pid, err = ofSocket(c, processOf) // it was no other's between
 	}
-	return p, ok && p.started != ""
+	return p, err == nil && p.started != ""
+}
+
+// ofSocket is what the kernel says of a connection, asked by its file descriptor.
+func ofSocket(c *net.UnixConn, say func(fd int) (int, error)) (n int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	cerr := raw.Control(func(fd uintptr) { n, err = say(int(fd)) })
+	return n, cmp.Or(cerr, err)
+}
+
+// ours reports whether the process at the other end of a connection is of this account, as the
+// kernel knows it.
+func ours(c *net.UnixConn) bool {
+	uid, err := ofSocket(c, ownerOf)
+	return err == nil && uid == os.Geteuid()
 }
 
 // runs reports whether it is there still. Asked after something was read of its id, it says

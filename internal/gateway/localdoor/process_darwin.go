@@ -2,18 +2,22 @@ package localdoor
 
 import (
 	"fmt"
-	"net"
 
 	"golang.org/x/sys/unix"
 )
 
-func peerOf(c *net.UnixConn) (pid int, ok bool) {
-	raw, err := c.SyscallConn()
+// ownerOf is the account whose process is at the other end of a socket.
+func ownerOf(fd int) (uid int, err error) {
+	who, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return 0, false
+		return 0, err
 	}
-	cerr := raw.Control(func(fd uintptr) { pid, err = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID) })
-	return pid, cerr == nil && err == nil
+	return int(who.Uid), nil
+}
+
+// processOf is that process.
+func processOf(fd int) (pid int, err error) {
+	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 }
 
 // ancestry returns a process and those it descends from, and an error unless it

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -17,17 +16,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func peerOf(c *net.UnixConn) (pid int, ok bool) {
-	raw, err := c.SyscallConn()
+// ownerOf is the account whose process is at the other end of a socket.
+func ownerOf(fd int) (uid int, err error) {
+	who, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return 0, false
+		return 0, err
 	}
-	var who *unix.Ucred
-	cerr := raw.Control(func(fd uintptr) { who, err = otherEnd(int(fd)) })
-	if cerr != nil || err != nil {
-		return 0, false
+	return int(who.Uid), nil
+}
+
+// processOf is that process.
+func processOf(fd int) (pid int, err error) {
+	who, err := otherEnd(fd)
+	if err != nil {
+		return 0, err
 	}
-	return int(who.Pid), true
+	return int(who.Pid), nil
 }
 
 // otherEnd is who connected a socket, or made the pair that it is of. It is an error where that
