@@ -29,9 +29,8 @@ type fleet struct {
 
 	own map[string]*gate.OwnPlaces // of each server, what its calls are held against
 
-	mu     sync.Mutex
-	listed map[string]listedDir // of ownPaths, as last read; what it holds never changes
-	plain  map[string]bool      // of ownPaths and programs, those that are no directories
+	listed sync.Map // of ownPaths, as last read: listedDir; what it holds never changes
+	plain  sync.Map // of ownPaths and programs, those that were no directories: so until the operator's files are read again
 }
 
 // newFleet makes a fleet of what the operator's file says. Of old, which may be nil,

@@ -38,8 +38,9 @@ func (l *look) stateDirs() []stateDir {
 		if fi == nil || !fi.IsDir() {
 			continue
 		}
-		o, known := l.fleet.listedAt(p)
-		if !known || !o.settled || !sameContents(o.info, fi) {
+		was, _ := l.fleet.listed.Load(p)
+		o, _ := was.(listedDir)
+		if !o.settled || !sameContents(o.info, fi) {
 			began := time.Now()
 			entries, err := l.disk.ReadDir(p, maxWalked)
 			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +54,7 @@ func (l *look) stateDirs() []stateDir {
 			}
 			changed, ok := changedAt(fi)
 			o.settled = ok && len(entries) < maxWalked && began.Sub(changed) > tick(changed)
-			l.fleet.keepListed(o)
+			l.fleet.listed.Store(p, o)
 		}
 		l.may(1 + len(o.names))
 		l.states = append(l.states, o.stateDir)
@@ -146,7 +147,8 @@ func process(p string) bool {
 func (l *look) lookUp(own []ownFile, this, dirs bool) []ownFile {
 	for _, paths := range [][]string{l.fleet.ownPaths, l.fleet.programs} {
 		for _, p := range paths {
-			if strings.Contains(p, "://") || kernels(p) && process(p) != this || !kernels(p) && this || !this && l.fleet.isPlain(p) == dirs {
+			_, plain := l.fleet.plain.Load(p)
+			if strings.Contains(p, "://") || kernels(p) && process(p) != this || !kernels(p) && this || !this && plain == dirs {
 				continue
 			}
 			fi, seen := l.infos[p]
@@ -160,7 +162,7 @@ func (l *look) lookUp(own []ownFile, this, dirs bool) []ownFile {
 				own = append(own, ownFile{p, fi})
 			}
 			if dirs && (fi == nil || !fi.IsDir()) {
-				l.fleet.keepPlain(p)
+				l.fleet.plain.Store(p, true)
 			}
 		}
 	}
@@ -195,33 +197,4 @@ func (l *look) linked(fi fs.FileInfo) string {
 		}
 	}
 	return l.crowd
-}
-
-// isPlain reports whether a path of Writ's own was no directory when one was looked for there.
-// It is none until the operator's files are read again.
-func (f *fleet) isPlain(path string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.plain[path]
-}
-
-func (f *fleet) keepPlain(path string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	put(&f.plain, path, true)
-}
-
-// listedAt returns one of Writ's own directories as it was last read.
-func (f *fleet) listedAt(path string) (listedDir, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	d, ok := f.listed[path]
-	return d, ok
-}
-
-// keepListed keeps one as it was read.
-func (f *fleet) keepListed(d listedDir) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	put(&f.listed, d.path, d)
 }

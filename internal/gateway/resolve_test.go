@@ -447,9 +447,10 @@ func TestStateListed(t *testing.T) {
 			t.Skip("when a directory changed is not known on this system: it is read each time")
 		}
 	}
-	d, _ := f.listedAt(state)
+	was, _ := f.listed.Load(state)
+	d := was.(listedDir)
 	d.settled = true // as it is once it did not change for a while
-	f.keepListed(d)
+	f.listed.Store(state, d)
 	reads.n = 0
 	if named("log.key") || reads.n != 0 {
 		t.Errorf("nothing changed: it was read %d times", reads.n)
