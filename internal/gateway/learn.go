@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"time"
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/learn"
@@ -31,26 +30,17 @@ func (r *Replayer) Learned() *learn.Session {
 	return r.learns.session
 }
 
-func (l *recording) add(s learn.Step) { l.session.Steps = append(l.session.Steps, s) }
+// add takes in a step; nil takes in none.
+func (l *recording) add(s learn.Step) {
+	if l != nil {
+		l.session.Steps = append(l.session.Steps, s)
+	}
+}
 
 // opened takes in the session's name and key.
 func (l *recording) opened(id string, key [32]byte) {
 	if l != nil {
 		l.session.ID, l.session.Key = id, key
-	}
-}
-
-// turn takes in what the user typed.
-func (l *recording) turn(text []byte, at time.Time, full bool) {
-	if l != nil {
-		l.add(learn.Step{Turn: &learn.Turn{Text: text, At: at, Full: full}})
-	}
-}
-
-// lapsed takes in that his turns vouch no more.
-func (l *recording) lapsed() {
-	if l != nil {
-		l.add(learn.Step{Lapse: true})
 	}
 }
 
@@ -61,13 +51,6 @@ func (l *recording) settled(decision uint64, happened bool) {
 	}
 	if at, ok := l.calls[decision]; ok {
 		l.add(learn.Step{Settled: &learn.Settled{Of: at, Happened: happened}})
-	}
-}
-
-// reopened takes in that a person lifted what guesses had closed.
-func (l *recording) reopened() {
-	if l != nil {
-		l.add(learn.Step{Reopen: true})
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
 	"github.com/writ-project/writ/internal/certificate"
+	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/strictjson"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
@@ -175,7 +176,7 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 		r.conversation = cmp.Or(data.Conversation, r.conversation)
 		if r.session != nil {
 			r.session.Lapse()
-			r.learns.lapsed()
+			r.learns.add(learn.Step{Lapse: true})
 			if r.certificates != nil {
 				r.certificates.Lapse()
 			}
@@ -185,7 +186,7 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 	case KindReopen:
 		if r.session != nil {
 			r.session.Reopen()
-			r.learns.reopened()
+			r.learns.add(learn.Step{Reopen: true})
 		}
 	case KindSummary:
 		return r.summary(ctx, rec, it)

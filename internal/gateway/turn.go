@@ -12,6 +12,7 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
+	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/mcp/downstream"
 )
 
@@ -208,7 +209,7 @@ func (r *Replayer) turn(rec *audit.Record, it *audit.Item) error {
 		return fmt.Errorf("%w: the turn's worth (n %d)", ErrReplay, rec.N)
 	}
 	r.session.Commit(obs)
-	r.learns.turn(typed, data.said(rec.Time), !data.Admissible && data.Why == gate.WhyFull)
+	r.learns.add(learn.Step{Turn: &learn.Turn{Text: typed, At: data.said(rec.Time), Full: !data.Admissible && data.Why == gate.WhyFull}})
 	r.certifyTurn(&data, text, rec.Time)
 	return nil
 }
