@@ -70,7 +70,7 @@ type server struct {
 func (*server) PublicID() string { return "s_example" }
 
 // Describe implements downstream.Router.
-func (*server) Describe(context.Context, string) (can, info []byte, instructions string) {
+func (*server) Describe(context.Context) (can, info []byte, instructions string) {
 	return []byte(capabilities), []byte(serverInfo), ""
 }
 

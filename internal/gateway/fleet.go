@@ -12,7 +12,6 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask/screen"
-	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/policy"
@@ -140,8 +139,8 @@ func (g *Gateway) Reload(ctx context.Context, to Setup) (did Reloaded, err error
 		g.done.Go(func() { s.retire(g.running) })
 	})
 	if len(fresh)+len(did.Ended) > 0 {
-		g.listeners.listChanged("prompts", func(f downstream.Filter) bool { return f.Prompts })
-		g.listeners.listChanged("resources", func(f downstream.Filter) bool { return f.Resources })
+		g.listeners.listChanged("prompts")
+		g.listeners.listChanged("resources")
 	}
 	slices.Sort(did.Started)
 	slices.Sort(did.Restarted)

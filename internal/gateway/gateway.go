@@ -142,9 +142,7 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version, credential: o.Credential, ended: o.Ended, policyFile: o.PolicyFile,
 		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.events.otlp = o.OTLP
-	g.rules = newRules(o, g.events, func() {
-		g.listeners.listChanged("tools", func(f downstream.Filter) bool { return f.Tools })
-	})
+	g.rules = newRules(o, g.events, func() { g.listeners.listChanged("tools") })
 	g.sessions = newSessions(o, g.events)
 	if g.hasTools(policy.OwnServer) {
 		return nil, errors.New("gateway: a tool of the program has the name of Writ's own server")

@@ -67,8 +67,9 @@ func (ls *listeners) tell(method string, params []byte, wants func(*listener) bo
 }
 
 // listChanged tells that a list of that kind changed.
-func (ls *listeners) listChanged(kind string, wants func(downstream.Filter) bool) {
-	ls.tell("notifications/"+kind+"/list_changed", nil, func(e *listener) bool { return e.filter.All || wants(e.filter) })
+func (ls *listeners) listChanged(kind string) {
+	method := "notifications/" + kind + "/list_changed"
+	ls.tell(method, nil, func(e *listener) bool { return e.filter.Admits(method, nil) })
 }
 
 // updated tells who subscribed to a resource, and of it nothing but the URI.
@@ -163,11 +164,8 @@ func (g *Gateway) notified(s *server, method string, params []byte, owner string
 // listChanged is told that a server's list of that kind changed.
 func (g *Gateway) listChanged(s *server, kind string) {
 	rpc.Wake(s.again)
-	switch kind {
-	case "prompts":
-		g.listeners.listChanged(kind, func(f downstream.Filter) bool { return f.Prompts })
-	case "resources":
-		g.listeners.listChanged(kind, func(f downstream.Filter) bool { return f.Resources })
+	if kind != "tools" { // of these a new ruleset tells
+		g.listeners.listChanged(kind)
 	}
 }
 

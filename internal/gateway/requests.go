@@ -23,7 +23,7 @@ const describeWait = 500 * time.Millisecond
 // Describe answers initialize and server/discover: the union of what the
 // servers can do (downstream.Router). A server that has not answered yet may
 // be able to do anything.
-func (g *Gateway) Describe(ctx context.Context, version string) (capabilities, serverInfo []byte, instructions string) {
+func (g *Gateway) Describe(ctx context.Context) (capabilities, serverInfo []byte, instructions string) {
 	wait, cancel := context.WithTimeout(ctx, describeWait)
 	g.rules.current(wait)
 	cancel()

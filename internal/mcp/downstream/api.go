@@ -139,7 +139,7 @@ type Listener struct {
 type Router interface {
 	// Describe answers initialize and server/discover: raw capabilities and
 	// serverInfo objects, and the instructions ("" for none).
-	Describe(ctx context.Context, version string) (capabilities, serverInfo []byte, instructions string)
+	Describe(ctx context.Context) (capabilities, serverInfo []byte, instructions string)
 
 	// Handle answers every request but initialize, server/discover, ping and
 	// subscriptions/listen. A method it does not know is rpc.CodeMethodNotFound.

@@ -63,7 +63,7 @@ func (f *fake) takeRefused() []Refusal {
 	return r
 }
 
-func (f *fake) Describe(_ context.Context, version string) ([]byte, []byte, string) {
+func (f *fake) Describe(context.Context) ([]byte, []byte, string) {
 	return []byte(`{"tools":{"listChanged":true},"logging":{}}`), []byte(`{"name":"fake","version":"1"}`), "Read me."
 }
 

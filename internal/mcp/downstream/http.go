@@ -290,18 +290,7 @@ func route(path string) (secret string, ok bool) {
 }
 
 // plainSecret is the form of what a Router mints; anything else cannot be one.
-func plainSecret(s string) bool {
-	if s == "" || len(s) > 256 {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '-' || c == '_' || c == '~') {
-			return false
-		}
-	}
-	return true
-}
+func plainSecret(s string) bool { return s != "" && plain(s, 256, ".-_~") }
 
 // carriers finds the session an endpoint or Writ-Session names. Both may, if
 // they agree.

@@ -371,11 +371,9 @@ func (x *exchange) heard(c *conn, m rpc.Message) *refused {
 }
 
 func (x *exchange) legacyRequest(c *conn, m rpc.Message, mt meta) *Request {
-	return &Request{
-		Method: m.Method, Params: m.Params, ID: m.ID,
-		Era: Legacy, Version: c.hello.version, Principal: x.principal, Session: c.session,
-		ClientCapabilities: c.hello.capabilities, ProgressToken: mt.token, HTTP: true, Peer: silent{},
-	}
+	r := newRequest(m, mt, &c.hello, x.principal, c.session)
+	r.HTTP = true
+	return r
 }
 
 // begin registers a request; the work it returns answers with done, once.
@@ -479,35 +477,17 @@ func (x *exchange) batch(text []byte) *refused {
 	asked := false
 	for i, e := range all.Elements() {
 		m, err := rpc.Read(e)
-		var no *refused
-		switch {
-		case err != nil:
-			no = noMessage(err)
-		case m.IsRequest() && isNote(m.Method):
-			no = noNoteID
-		case m.IsRequest():
-			var mt meta
-			if mt, no = readMeta(m.Params); no == nil && mt.modern() {
-				no = noVersionEqual
-			}
-			var work func(context.Context)
-			if no == nil {
-				if work, no = x.begin(c, m, mt, s, done(i)); no == nil {
-					asked = true
-					works = append(works, work)
-					continue
-				}
-			}
+		switch work, no := x.one(c, m, err, s, done(i)); {
+		case no != nil:
+			x.report(no)
+			done(i)(rpc.ErrorResponse(m.ID, no.err))
+			asked = true
+		case work != nil:
+			works = append(works, work)
+			asked = true
 		default:
-			no = x.heard(c, m)
-		}
-		if no == nil {
 			done(i)(nil)
-			continue
 		}
-		asked = true
-		x.report(no)
-		done(i)(rpc.ErrorResponse(m.ID, no.err))
 	}
 	if !asked {
 		x.h.leave(x.h.requests, who, n)
@@ -521,4 +501,24 @@ func (x *exchange) batch(text []byte) *refused {
 		all.Wait()
 	})
 	return nil
+}
+
+// one takes one message of a batch, or why it is none. The work of a request answers it with done.
+func (x *exchange) one(c *conn, m rpc.Message, err *rpc.Error, s *stream, done reply) (work func(context.Context), no *refused) {
+	switch {
+	case err != nil:
+		return nil, noMessage(err)
+	case !m.IsRequest():
+		return nil, x.heard(c, m)
+	case isNote(m.Method):
+		return nil, noNoteID
+	}
+	mt, no := readMeta(m.Params)
+	switch {
+	case no != nil:
+		return nil, no
+	case mt.modern():
+		return nil, noVersionEqual
+	}
+	return x.begin(c, m, mt, s, done)
 }

@@ -111,6 +111,19 @@ type hello struct {
 	capabilities strictjson.Value
 }
 
+// newRequest is a message as the Router gets it: of a connection that was greeted so, or, with
+// nil, of 2026-07-28. Until it is handled it has a Peer that does nothing.
+func newRequest(m rpc.Message, mt meta, greeted *hello, principal string, s Session) *Request {
+	r := &Request{
+		Method: m.Method, Params: m.Params, ID: m.ID, Era: Modern, Version: Version20260728, Principal: principal, Session: s,
+		ClientCapabilities: mt.capabilities, ProgressToken: mt.token, LogLevel: mt.logLevel, Peer: silent{},
+	}
+	if greeted != nil {
+		r.Era, r.Version, r.ClientCapabilities, r.LogLevel = Legacy, greeted.version, greeted.capabilities, nil
+	}
+	return r
+}
+
 // maxHello bounds what one connection says of itself.
 const maxHello = 64 << 10
 
@@ -134,10 +147,10 @@ func readHello(params strictjson.Value) (hello, *refused) {
 
 // answerHello is the result of initialize.
 func answerHello(ctx context.Context, r Router, version string) []byte {
-	caps, info, text := r.Describe(ctx, version)
+	caps, info, text := r.Describe(ctx)
 	b := append([]byte(`{"protocolVersion":`), strictjson.Quote(version)...)
-	b = append(append(b, `,"capabilities":`...), orEmpty(caps)...)
-	b = append(append(b, `,"serverInfo":`...), orEmpty(info)...)
+	b = append(append(b, `,"capabilities":`...), caps...)
+	b = append(append(b, `,"serverInfo":`...), info...)
 	if text != "" {
 		b = append(append(b, `,"instructions":`...), strictjson.Quote(text)...)
 	}
@@ -147,22 +160,15 @@ func answerHello(ctx context.Context, r Router, version string) []byte {
 // answerDiscover is the result of server/discover. It is for this client only
 // and not to be kept: what is listed may differ between principals.
 func answerDiscover(ctx context.Context, r Router) []byte {
-	caps, info, text := r.Describe(ctx, Version20260728)
+	caps, info, text := r.Describe(ctx)
 	b := append([]byte(`{"resultType":"complete","supportedVersions":`), versionList...)
-	b = append(append(b, `,"capabilities":`...), orEmpty(caps)...)
+	b = append(append(b, `,"capabilities":`...), caps...)
 	if text != "" {
 		b = append(append(b, `,"instructions":`...), strictjson.Quote(text)...)
 	}
 	b = append(b, `,"ttlMs":0,"cacheScope":"private","_meta":{`...)
-	b = append(append(append(b, strictjson.Quote(metaServerInfo)...), ':'), orEmpty(info)...)
+	b = append(append(append(b, strictjson.Quote(metaServerInfo)...), ':'), info...)
 	return append(b, "}}"...)
-}
-
-func orEmpty(raw []byte) []byte {
-	if raw == nil {
-		return []byte("{}")
-	}
-	return raw
 }
 
 // withMeta returns params with one member of _meta set, every other value as
@@ -245,37 +251,38 @@ func readFilter(params strictjson.Value) (Filter, *refused) {
 	if asked.Kind() != strictjson.Object {
 		return f, noListenParams
 	}
-	for name, v := range asked.Members() {
-		var flag *bool
-		switch name {
-		case "toolsListChanged":
-			flag = &f.Tools
-		case "promptsListChanged":
-			flag = &f.Prompts
-		case "resourcesListChanged":
-			flag = &f.Resources
-		case "resourceSubscriptions":
-			if v.Kind() != strictjson.Array || v.Len() > 1000 {
-				return f, noListenParams
-			}
-			for _, e := range v.Elements() {
-				uri, ok := e.Text()
-				if !ok {
-					return f, noListenParams
-				}
-				f.URIs = append(f.URIs, strings.Clone(uri)) // kept for as long as the stream
-			}
-			continue
-		default:
-			continue
-		}
-		if v.Kind() != strictjson.Bool {
+	for _, flag := range f.flags() {
+		v := asked.Get(flag.name)
+		if v.Exists() && v.Kind() != strictjson.Bool {
 			return f, noListenParams
 		}
-		*flag = string(v.Raw()) == "true"
+		*flag.on = string(v.Raw()) == "true"
+	}
+	uris := asked.Get(resourceSubscriptions)
+	if uris.Exists() && uris.Kind() != strictjson.Array || uris.Len() > 1000 {
+		return f, noListenParams
+	}
+	for _, e := range uris.Elements() {
+		uri, ok := e.Text()
+		if !ok {
+			return f, noListenParams
+		}
+		f.URIs = append(f.URIs, strings.Clone(uri)) // kept for as long as the stream
 	}
 	return f, nil
 }
+
+// wish is a part of a filter that is granted or not, as the wire calls it.
+type wish struct {
+	name string
+	on   *bool
+}
+
+func (f *Filter) flags() [3]wish {
+	return [...]wish{{"toolsListChanged", &f.Tools}, {"promptsListChanged", &f.Prompts}, {"resourcesListChanged", &f.Resources}}
+}
+
+const resourceSubscriptions = "resourceSubscriptions"
 
 // within returns what of f was asked for in want: a Router cannot grant more
 // than that.
@@ -291,8 +298,8 @@ func (f Filter) within(want Filter) Filter {
 
 func (f Filter) empty() bool { return !f.Tools && !f.Prompts && !f.Resources && len(f.URIs) == 0 }
 
-// admits reports whether a notification is one the filter grants.
-func (f Filter) admits(method string, params []byte) bool {
+// Admits reports whether a notification is one the filter grants.
+func (f Filter) Admits(method string, params []byte) bool {
 	switch method {
 	case "notifications/tools/list_changed":
 		return f.All || f.Tools
@@ -315,12 +322,9 @@ func (f Filter) admits(method string, params []byte) bool {
 // encode is the object of the acknowledgement.
 func (f Filter) encode() []byte {
 	var parts [][]byte
-	for _, x := range []struct {
-		on   bool
-		name string
-	}{{f.Tools, "toolsListChanged"}, {f.Prompts, "promptsListChanged"}, {f.Resources, "resourcesListChanged"}} {
-		if x.on {
-			parts = append(parts, []byte(`"`+x.name+`":true`))
+	for _, flag := range f.flags() {
+		if *flag.on {
+			parts = append(parts, []byte(`"`+flag.name+`":true`))
 		}
 	}
 	if len(f.URIs) > 0 {
@@ -328,7 +332,7 @@ func (f Filter) encode() []byte {
 		for _, u := range f.URIs {
 			us = append(us, strictjson.Quote(u))
 		}
-		parts = append(parts, slices.Concat([]byte(`"resourceSubscriptions":[`), bytes.Join(us, []byte(",")), []byte("]")))
+		parts = append(parts, slices.Concat([]byte(`"`+resourceSubscriptions+`":[`), bytes.Join(us, []byte(",")), []byte("]")))
 	}
 	return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}"))
 }

@@ -87,12 +87,9 @@ func (h *HTTP) until(ctx context.Context) (context.Context, context.CancelFunc) 
 }
 
 func (x *exchange) newRequest(m rpc.Message, mt meta) *Request {
-	return &Request{
-		Method: m.Method, Params: m.Params, ID: m.ID,
-		Era: Modern, Version: Version20260728, Principal: x.principal, Session: x.given,
-		ClientCapabilities: mt.capabilities, ProgressToken: mt.token, LogLevel: mt.logLevel,
-		HTTP: true, Peer: silent{},
-	}
+	r := newRequest(m, mt, nil, x.principal, x.given)
+	r.HTTP = true
+	return r
 }
 
 // listen is subscriptions/listen: an event stream, acknowledged first, open

@@ -12,7 +12,7 @@ import (
 func (x *exchange) deliver(q queue, f Filter) func(string, []byte) {
 	ctx, hook, principal, session := context.WithoutCancel(x.r.Context()), x.h.o.Refused, x.principal, x.session
 	return func(method string, params []byte) {
-		if isNote(method) && f.admits(method, params) && !q.push(method, params) {
+		if isNote(method) && f.Admits(method, params) && !q.push(method, params) {
 			report(ctx, hook, noQueue, principal, session, 0)
 		}
 	}
@@ -26,7 +26,7 @@ func (x *exchange) pump(out *sse, q queue, replaced, over <-chan struct{}, f Fil
 	for {
 		select {
 		case <-q.Ready:
-			if n, ok := q.Pop(); ok && f.admits(n.method, n.params) && out.event("", encode(n)) != nil {
+			if n, ok := q.Pop(); ok && f.Admits(n.method, n.params) && out.event("", encode(n)) != nil {
 				return false
 			}
 		case <-tick.C:

@@ -3,6 +3,7 @@ package downstream
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/writ-project/writ/internal/mcp/rpc"
 	"github.com/writ-project/writ/internal/strictjson"
@@ -160,24 +161,17 @@ func noEra(requested string) *refused {
 }
 
 func versionData(requested string) []byte {
+	if !plain(requested, 64, ".-_") {
+		requested = ""
+	}
 	b := append([]byte(`{"supported":`), versionList...)
-	b = append(append(b, `,"requested":`...), strictjson.Quote(plainWord(requested))...)
+	b = append(append(b, `,"requested":`...), strictjson.Quote(requested)...)
 	return append(b, '}')
 }
 
-// plainWord returns s if it is a short word of letters, digits, dots, dashes
-// and underscores, else "".
-func plainWord(s string) string {
-	if len(s) > 64 {
-		return ""
-	}
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '-' || c == '_') {
-			return ""
-		}
-	}
-	return s
+// plain reports whether a text is of at most so many letters, digits and signs.
+func plain(s string, most int, signs string) bool {
+	return len(s) <= most && strings.Trim(s, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"+signs) == ""
 }
 
 // noMessage wraps what rpc.Parse says.

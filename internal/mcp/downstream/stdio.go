@@ -241,16 +241,9 @@ func (c *stdioConn) write() {
 				return
 			}
 		case <-c.quit:
-			for {
-				select {
-				case m := <-c.out:
-					if !put(m) {
-						return
-					}
-				default:
-					return
-				}
+			for len(c.out) > 0 && put(<-c.out) { // nobody else takes from it
 			}
+			return
 		}
 	}
 }
@@ -485,16 +478,11 @@ func (c *stdioConn) openSession() *refused {
 }
 
 func (c *stdioConn) newRequest(m rpc.Message, mt meta) *Request {
-	r := &Request{
-		Method: m.Method, Params: m.Params, ID: m.ID,
-		Era: c.era, Version: Version20260728, Principal: c.o.Principal, Session: c.session,
-		ClientCapabilities: mt.capabilities, ProgressToken: mt.token, LogLevel: mt.logLevel,
-		Peer: silent{},
+	greeted := &c.hello
+	if c.era == Modern {
+		greeted = nil
 	}
-	if c.era == Legacy {
-		r.Version, r.ClientCapabilities, r.LogLevel = c.hello.version, c.hello.capabilities, nil
-	}
-	return r
+	return newRequest(m, mt, greeted, c.o.Principal, c.session)
 }
 
 // handle gives a request to the Router.
@@ -537,7 +525,7 @@ func (c *stdioConn) subscribe() {
 func (c *stdioConn) deliver(q queue, f Filter) func(string, []byte) {
 	session := c.session
 	return func(method string, params []byte) {
-		if isNote(method) && f.admits(method, params) && !q.push(method, params) {
+		if isNote(method) && f.Admits(method, params) && !q.push(method, params) {
 			report(c.ctx, c.o.Refused, noQueue, c.o.Principal, session, 0)
 		}
 	}
