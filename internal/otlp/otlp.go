@@ -54,8 +54,9 @@ type Options struct {
 
 // Exporter tells a collector. Nil tells nobody.
 type Exporter struct {
-	spans  *pipe[*Span]
-	events *pipe[*Event]
+	spans  *pipe // of *Span
+	events *pipe // of *Event
+	from   from
 
 	client  http.Client
 	header  http.Header
@@ -85,14 +86,14 @@ func start(o Options, after func(time.Duration) <-chan time.Time) *Exporter {
 		e.header.Set(k, v)
 	}
 	e.header.Set("Content-Type", "application/json")
-	from := &resource{Attributes("service.name", "writ", "service.version", o.Version, "service.instance.id", instance())}
+	e.from = newFrom(o.Version)
 	for _, signal := range o.Signals {
 		url := strings.TrimSuffix(o.Endpoint, "/") + "/v1/" + signal
 		switch signal {
 		case Traces:
-			e.spans = newPipe(e, signal, url, func(all []*Span) ([]byte, error) { return from.ofSpans(o.Version, all) })
+			e.spans = newPipe(e, signal, url)
 		case Logs:
-			e.events = newPipe(e, signal, url, func(all []*Event) ([]byte, error) { return from.ofEvents(o.Version, all) })
+			e.events = newPipe(e, signal, url)
 		}
 	}
 	return e
@@ -138,33 +139,31 @@ func (e *Exporter) Close(ctx context.Context) {
 	}
 	close(e.ending)
 	defer context.AfterFunc(ctx, e.cancel)()
-	if e.spans != nil {
-		<-e.spans.done
-	}
-	if e.events != nil {
-		<-e.events.done
+	for _, p := range []*pipe{e.spans, e.events} {
+		if p != nil {
+			<-p.done
+		}
 	}
 	e.cancel()
 	e.client.CloseIdleConnections()
 }
 
 // pipe is the way of one signal. What it is told is sent by one goroutine.
-type pipe[T any] struct {
+type pipe struct {
 	*Exporter
 	signal, url string
-	queue       chan T
-	encode      func([]T) ([]byte, error)
+	queue       chan any
 	done        chan struct{}
 	lost        int // since the collector took something
 }
 
-func newPipe[T any](e *Exporter, signal, url string, encode func([]T) ([]byte, error)) *pipe[T] {
-	p := &pipe[T]{Exporter: e, signal: signal, url: url, queue: make(chan T, maxQueued), encode: encode, done: make(chan struct{})}
+func newPipe(e *Exporter, signal, url string) *pipe {
+	p := &pipe{Exporter: e, signal: signal, url: url, queue: make(chan any, maxQueued), done: make(chan struct{})}
 	go p.run()
 	return p
 }
 
-func (p *pipe[T]) add(x T) {
+func (p *pipe) add(x any) {
 	select {
 	case p.queue <- x:
 	default:
@@ -173,9 +172,9 @@ func (p *pipe[T]) add(x T) {
 }
 
 // run sends what it is told in batches, until the end and what was told before it.
-func (p *pipe[T]) run() {
+func (p *pipe) run() {
 	defer close(p.done)
-	batch := make([]T, 0, maxBatch)
+	batch := make([]any, 0, maxBatch)
 	var waited <-chan time.Time // nil until something waits
 	for ended := false; !ended || len(p.queue) > 0; {
 		full := false
@@ -204,8 +203,8 @@ func (p *pipe[T]) run() {
 }
 
 // send sends a batch, once more where the collector may take it then.
-func (p *pipe[T]) send(batch []T) {
-	body, err := p.encode(batch)
+func (p *pipe) send(batch []any) {
+	body, err := p.from.batch(p.signal, batch)
 	refused := len(batch)
 	for try := 0; err == nil; try++ {
 		var again bool
@@ -236,7 +235,7 @@ func (p *pipe[T]) send(batch []T) {
 
 // post sends a request and returns how much of it the collector refused; again says that it
 // may take it later.
-func (p *pipe[T]) post(body []byte, all int) (refused int, again bool, err error) {
+func (p *pipe) post(body []byte, all int) (refused int, again bool, err error) {
 	ctx, cancel := context.WithTimeout(p.ctx, postTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))

@@ -286,10 +286,10 @@ func BenchmarkEncode(b *testing.B) {
 	for i := range all {
 		all[i] = span("tools/call read")
 	}
-	r := &resource{}
+	r := newFrom("v1")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := r.ofSpans("v1", all); err != nil {
+		if _, err := r.batch(Traces, all); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -111,39 +111,23 @@ func NewEvent(at Context, name string, severity Severity, when time.Time, body s
 	return e
 }
 
-// Where what is told comes from, and what tells it.
-type (
-	resource struct {
-		Attributes []Attribute `json:"attributes"`
-	}
-	scope struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}
-	scopeSpans struct {
-		Scope scope   `json:"scope"`
-		Spans []*Span `json:"spans"`
-	}
-	scopeLogs struct {
-		Scope  scope    `json:"scope"`
-		Events []*Event `json:"logRecords"`
-	}
-	resourceSpans struct {
-		Resource resource     `json:"resource"`
-		Scopes   []scopeSpans `json:"scopeSpans"`
-	}
-	resourceLogs struct {
-		Resource resource    `json:"resource"`
-		Scopes   []scopeLogs `json:"scopeLogs"`
-	}
-)
+// from is the program that tells, as what it tells begins.
+type from struct{ resource, scope any }
 
-const scopeName = "github.com/writ-project/writ"
-
-func (r *resource) ofSpans(version string, all []*Span) ([]byte, error) {
-	return json.Marshal(map[string][]resourceSpans{"resourceSpans": {{*r, []scopeSpans{{scope{scopeName, version}, all}}}}})
+func newFrom(version string) from {
+	return from{
+		map[string]any{"attributes": Attributes("service.name", "writ", "service.version", version, "service.instance.id", instance())},
+		map[string]any{"name": "github.com/writ-project/writ", "version": version},
+	}
 }
 
-func (r *resource) ofEvents(version string, all []*Event) ([]byte, error) {
-	return json.Marshal(map[string][]resourceLogs{"resourceLogs": {{*r, []scopeLogs{{scope{scopeName, version}, all}}}}})
+// batch is a request's body: spans, or log records.
+func (f from) batch(signal string, all any) ([]byte, error) {
+	resources, scopes, items := "resourceSpans", "scopeSpans", "spans"
+	if signal == Logs {
+		resources, scopes, items = "resourceLogs", "scopeLogs", "logRecords"
+	}
+	return json.Marshal(map[string]any{resources: []any{
+		map[string]any{"resource": f.resource, scopes: []any{map[string]any{"scope": f.scope, items: all}}},
+	}})
 }
