@@ -218,11 +218,6 @@ func (s *steady) Write(b []byte) (n int, err error) {
 
 // status is what writ status says.
 func (c *Console) status(x *request) error {
-	leave, err := c.health.await(x)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	said, err := c.o.Status(x.Context())
 	if err != nil {
 		return err

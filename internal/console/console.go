@@ -154,6 +154,18 @@ func (s seats) await(x *request) (leave func(), err error) {
 	}
 }
 
+// during has a request served while it has one.
+func (s seats) during(serve func(*request) error) func(*request) error {
+	return func(x *request) error {
+		leave, err := s.await(x)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		return serve(x)
+	}
+}
+
 //go:embed templates static
 var files embed.FS
 
@@ -210,8 +222,8 @@ func (c *Console) routes() []route {
 		{"GET /s/{session}", false, c.session},
 		{"GET /approvals", false, c.approvals},
 		{"POST /approvals/{id}", false, c.answer},
-		{"GET /tools", false, c.tools},
-		{"GET /policy", false, c.policy},
+		{"GET /tools", false, c.health.during(c.tools)},
+		{"GET /policy", false, c.health.during(c.policy)},
 		{"GET /policy/replay", false, c.replayed},
 		{"POST /policy/replay", false, c.replays},
 		{"GET /charts", false, c.charts},
@@ -221,7 +233,7 @@ func (c *Console) routes() []route {
 		{"GET /audit", false, c.audit},
 		{"POST /audit/verify", false, c.verify},
 		{"GET /audit/export", false, c.exported},
-		{"GET /health", false, c.status},
+		{"GET /health", false, c.health.during(c.status)},
 		{"/", false, func(*request) error { return errNoPage }},
 	}
 }

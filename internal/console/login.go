@@ -151,14 +151,15 @@ func (c *Console) sign(x *request) error {
 	if x.ParseForm() == nil && x.URL.RawQuery == "" && len(x.PostForm["token"]) == 1 {
 		token = strings.TrimSpace(x.PostForm.Get("token"))
 	}
-	leave, err := c.signing.await(x)
+	var client string
+	var ok bool
+	err := c.signing.during(func(*request) error {
+		client, ok = c.o.Client(token)
+		return nil
+	})(x)
 	if err != nil {
 		return err
 	}
-	client, ok := func() (string, bool) {
-		defer leave()
-		return c.o.Client(token)
-	}()
 	if !ok {
 		return c.show(x, http.StatusUnauthorized, "login.html", "Sign in", door{"That lets nobody in.", c.page(x.PostForm.Get("to"))})
 	}

@@ -78,11 +78,6 @@ func (c *Console) policy(x *request) error {
 	if err != nil {
 		return err
 	}
-	leave, err := c.health.await(x)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	in, err := c.o.Policy(x.Context())
 	if err != nil {
 		return err
@@ -305,12 +300,11 @@ func (c *Console) replayed(x *request) error {
 	}
 	c.mu.Unlock()
 	if t == nil { // to begin with
-		leave, err := c.health.await(x)
-		if err != nil {
+		var in *Policy
+		err := c.health.during(func(*request) (err error) {
+			in, err = c.o.Policy(x.Context())
 			return err
-		}
-		defer leave()
-		in, err := c.o.Policy(x.Context())
+		})(x)
 		if err != nil {
 			return err
 		}

@@ -211,11 +211,6 @@ var errNoTool = &refusal{http.StatusNotFound, "No such tool", "No server of this
 
 // tools shows the servers with their tools, or one of these.
 func (c *Console) tools(x *request) error {
-	leave, err := c.health.await(x)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	if x.asked("tool") != "" {
 		return c.contract(x)
 	}
@@ -432,12 +427,11 @@ func (c *Console) charts(x *request) error {
 	}
 	p.Reasons, p.Tools, p.Sessions = p.rank(reasons), p.rank(tools), p.rank(sessions)
 	if p.Looked {
-		leave, err := c.health.await(x)
-		if err != nil {
+		err := c.health.during(func(*request) (err error) {
+			p.Friction, p.Command, err = c.o.Friction(x.Context())
 			return err
-		}
-		defer leave()
-		if p.Friction, p.Command, err = c.o.Friction(x.Context()); err != nil {
+		})(x)
+		if err != nil {
 			return err
 		}
 	}
