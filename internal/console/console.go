@@ -203,38 +203,39 @@ type route struct {
 	pattern string
 	open    bool
 	serve   func(*request) error
+	places  []string // of the query, which are numbers: request.place
 }
 
 func (c *Console) routes() []route {
 	return []route{
-		{"GET /static/{file}", true, c.static},
-		{"GET /login/{key}", true, c.enter},
-		{"POST /login", true, c.sign},
-		{"POST /logout", false, c.leave},
-		{"GET /{$}", false, c.live},
-		{"GET /events", false, c.events},
-		{"GET /d/{session}/{n}", false, c.decision},
-		{"GET /d/{session}/{n}/json", false, c.decisionJSON},
-		{"GET /d/{session}/{n}/proof", false, c.proof},
-		{"GET /d/{session}/{n}/value/{name}", false, c.value},
-		{"GET /e/{session}/{number}", false, c.evidence},
-		{"GET /sessions", false, c.sessions},
-		{"GET /s/{session}", false, c.session},
-		{"GET /approvals", false, c.approvals},
-		{"POST /approvals/{id}", false, c.answer},
-		{"GET /tools", false, c.health.during(c.tools)},
-		{"GET /policy", false, c.health.during(c.policy)},
-		{"GET /policy/replay", false, c.replayed},
-		{"POST /policy/replay", false, c.replays},
-		{"GET /charts", false, c.charts},
-		{"GET /memory", false, c.memory},
-		{"GET /memory/{namespace}/{id}", false, c.belief},
-		{"GET /memory/{namespace}/{id}/receipt", false, c.receipt},
-		{"GET /audit", false, c.audit},
-		{"POST /audit/verify", false, c.verify},
-		{"GET /audit/export", false, c.exported},
-		{"GET /health", false, c.health.during(c.status)},
-		{"/", false, func(*request) error { return errNoPage }},
+		{"GET /static/{file}", true, c.static, nil},
+		{"GET /login/{key}", true, c.enter, nil},
+		{"POST /login", true, c.sign, nil},
+		{"POST /logout", false, c.leave, nil},
+		{"GET /{$}", false, c.live, []string{"before", "after"}},
+		{"GET /events", false, c.events, []string{"after"}},
+		{"GET /d/{session}/{n}", false, c.decision, nil},
+		{"GET /d/{session}/{n}/json", false, c.decisionJSON, nil},
+		{"GET /d/{session}/{n}/proof", false, c.proof, nil},
+		{"GET /d/{session}/{n}/value/{name}", false, c.value, nil},
+		{"GET /e/{session}/{number}", false, c.evidence, nil},
+		{"GET /sessions", false, c.sessions, nil},
+		{"GET /s/{session}", false, c.session, []string{"from", "at"}},
+		{"GET /approvals", false, c.approvals, nil},
+		{"POST /approvals/{id}", false, c.answer, nil},
+		{"GET /tools", false, c.health.during(c.tools), nil},
+		{"GET /policy", false, c.health.during(c.policy), []string{"from", "at"}},
+		{"GET /policy/replay", false, c.replayed, nil},
+		{"POST /policy/replay", false, c.replays, nil},
+		{"GET /charts", false, c.charts, nil},
+		{"GET /memory", false, c.memory, []string{"before"}},
+		{"GET /memory/{namespace}/{id}", false, c.belief, []string{"from"}},
+		{"GET /memory/{namespace}/{id}/receipt", false, c.receipt, nil},
+		{"GET /audit", false, c.audit, []string{"before", "after"}},
+		{"POST /audit/verify", false, c.verify, nil},
+		{"GET /audit/export", false, c.exported, nil},
+		{"GET /health", false, c.health.during(c.status), nil},
+		{"/", false, func(*request) error { return errNoPage }, nil},
 	}
 }
 
@@ -315,7 +316,11 @@ func (c *Console) admit(to route) http.HandlerFunc {
 		if r.Method == http.MethodPost && !to.open && !c.formed(x, to) {
 			return
 		}
-		if err := to.serve(x); err != nil {
+		err := x.placed(to.places)
+		if err == nil {
+			err = to.serve(x)
+		}
+		if err != nil {
 			c.fail(x, err)
 		}
 	}

@@ -451,31 +451,31 @@ func few(all []writ.Failure) []writ.Failure {
 	return append(all[:most:most], writ.Failure{Need: fmt.Sprintf("… and %d more", len(all)-most)})
 }
 
-// place reads an index of the query: -1 where there is none, an error where it is no number.
-func (x *request) place(name string) (int64, error) {
-	v := x.asked(name)
-	if v == "" {
-		return -1, nil
+// placed is an error where one of these places of the query is there and is no number.
+func (x *request) placed(names []string) error {
+	for _, name := range names {
+		if x.asked(name) != "" && x.place(name) < 0 {
+			return &refusal{http.StatusBadRequest, "No such page", "A place in a list is a number, from 0 on."}
+		}
 	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < 0 {
-		return 0, &refusal{http.StatusBadRequest, "No such page", "A place in a list is a number, from 0 on."}
+	return nil
+}
+
+// place is an index of the query, which is one of its route's: -1 where there is none.
+func (x *request) place(name string) int64 {
+	if n, err := strconv.ParseInt(x.asked(name), 10, 64); err == nil && n >= 0 {
+		return n
 	}
-	return n, nil
+	return -1
 }
 
 // listed is the page of a list that a request asks for.
 func (c *Console) listed(x *request) (*listing, error) {
-	before, err := x.place("before")
-	after, aerr := x.place("after")
-	if err = errors.Join(err, aerr); err != nil {
-		no, _ := errors.AsType[*refusal](err)
-		return nil, no
-	}
+	before := x.place("before")
 	if before == 0 { // nothing is before the first
 		return &listing{Filter: c.filter(x), Newer: x.URL.Path + c.filter(x).query("after", "0")}, nil
 	}
-	return c.list(x.Context(), x.URL.Path, c.filter(x), before, after)
+	return c.list(x.Context(), x.URL.Path, c.filter(x), before, x.place("after"))
 }
 
 func (c *Console) live(x *request) error {

@@ -144,10 +144,7 @@ func (c *Console) memory(x *request) error {
 	if err != nil {
 		return err
 	}
-	before, err := x.place("before")
-	if err != nil {
-		return err
-	}
+	before := x.place("before")
 	all, err := c.o.Memory.Namespaces(x.Context())
 	if err != nil {
 		return err
@@ -254,15 +251,11 @@ func (c *Console) belief(x *request) error {
 	if err != nil {
 		return err
 	}
-	from, err := x.place("from")
-	if err != nil {
-		return err
-	}
 	p := &beliefPage{Namespace: x.PathValue("namespace"), AsOf: x.asked("as_of")}
 	if err := c.remembers(x.Context(), p.Namespace); err != nil {
 		return err
 	}
-	if p.Belief, err = c.o.Memory.Belief(x.Context(), p.Namespace, x.PathValue("id"), at, uint64(max(from, 0))); err != nil {
+	if p.Belief, err = c.o.Memory.Belief(x.Context(), p.Namespace, x.PathValue("id"), at, uint64(max(x.place("from"), 0))); err != nil {
 		return err
 	}
 	if p.Belief == nil {

@@ -70,14 +70,7 @@ func policyAt(line int) string { return fmt.Sprintf("/policy?at=%d#L%[1]d", line
 
 // policy shows a part of the text in force, each finding beside its line.
 func (c *Console) policy(x *request) error {
-	from, err := x.place("from")
-	if err != nil {
-		return err
-	}
-	at, err := x.place("at")
-	if err != nil {
-		return err
-	}
+	from, at := x.place("from"), x.place("at")
 	in, err := c.o.Policy(x.Context())
 	if err != nil {
 		return err

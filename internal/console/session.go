@@ -63,10 +63,7 @@ func (c *Console) session(x *request) error {
 	if head == 0 {
 		return errNoRecord
 	}
-	from, err := x.firstOf(head)
-	if err != nil {
-		return err
-	}
+	from := x.firstOf(head)
 	p := &sessionPage{Session: session, Name: c.o.Names(ctx)[session], Head: head, First: from}
 	t := telling{sessionPage: p, log: c.o.Log, said: answers{}, called: map[uint64]*story.Explained{}, at: map[uint64]int{}, skipped: from > 1}
 	for it, err := range c.o.Log.Read(ctx, session, from) {
@@ -103,23 +100,17 @@ func (c *Console) session(x *request) error {
 
 // firstOf is the record with which a page of a session begins that has so many: the one that is
 // asked for, or so that it ends with the newest.
-func (x *request) firstOf(head uint64) (uint64, error) {
-	from, err := x.place("from")
-	if err != nil {
-		return 0, err
-	}
-	at, err := x.place("at")
+func (x *request) firstOf(head uint64) uint64 {
+	from, at := x.place("from"), x.place("at")
 	switch {
-	case err != nil:
-		return 0, err
 	case at >= 0: // with what stands around it
-		return uint64(max(1, min(at, int64(head))-perSession/2)), nil
+		return uint64(max(1, min(at, int64(head))-perSession/2))
 	case from >= 0:
-		return min(max(uint64(from), 1), head), nil
+		return min(max(uint64(from), 1), head)
 	case head > perSession:
-		return head - perSession + 1, nil
+		return head - perSession + 1
 	}
-	return 1, nil
+	return 1
 }
 
 // telling is a session's page, as far as the records were read that it tells of.

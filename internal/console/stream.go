@@ -50,10 +50,7 @@ type stream struct {
 // events goes on until the page is left. Where its client lost it, it goes on behind what
 // that had.
 func (c *Console) events(x *request) error {
-	after, err := x.place("after")
-	if err != nil {
-		return err
-	}
+	after := x.place("after")
 	if last, lerr := strconv.ParseInt(x.Header.Get("Last-Event-ID"), 10, 64); lerr == nil && last > after {
 		after = last
 	}
