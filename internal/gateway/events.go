@@ -54,10 +54,10 @@ func newEvents(log *slog.Logger) *events {
 	return &events{log: log, more: make(chan struct{}, 1), counts: newCounts(), unrecorded: map[peerEvent]int{}}
 }
 
-// Refused puts a message that was refused on the wire on record. Equal ones
+// Refused puts a message that was refused on the wire on record (downstream.Hook). Equal ones
 // are counted, so that a flood of them costs one record a second.
-func (es *events) Refused(_ context.Context, r downstream.Refusal) {
-	es.count(peerEvent{"client", string(r.Why), r.Session}, 1)
+func (es *events) Refused(why downstream.Why, session string) {
+	es.count(peerEvent{"client", string(why), session}, 1)
 }
 
 // ofServer counts what a server did.

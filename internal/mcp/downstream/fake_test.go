@@ -31,7 +31,7 @@ type fake struct {
 	ended    chan error    // gets the cause of a "wait" call's end
 	release  chan struct{} // ends "wait" calls
 	fail     bool          // OpenSession fails
-	refused  []Refusal
+	refused  []refusal
 }
 
 type fakeSession struct {
@@ -48,14 +48,20 @@ func newFake() *fake {
 	}
 }
 
-func (f *fake) hook(_ context.Context, r Refusal) {
+// refusal is what a Hook was told.
+type refusal struct {
+	Why     Why
+	Session string
+}
+
+func (f *fake) hook(why Why, session string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.refused = append(f.refused, r)
+	f.refused = append(f.refused, refusal{why, session})
 }
 
 // takeRefused returns and forgets what was refused.
-func (f *fake) takeRefused() []Refusal {
+func (f *fake) takeRefused() []refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.refused

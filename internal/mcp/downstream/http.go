@@ -51,8 +51,8 @@ type Options struct {
 	// Resume is how long an answer waits for a client that went away; 5 minutes
 	// if 0.
 	Resume time.Duration
-	// Refused, if set, is told of each message that was refused or dropped.
-	Refused func(context.Context, Refusal)
+	// Refused, unless nil, is told of each message that was refused or dropped.
+	Refused Hook
 }
 
 func (o *Options) fill() {
@@ -165,7 +165,7 @@ func (h *HTTP) Shutdown(ctx context.Context) error {
 func (h *HTTP) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if bad := h.guard(r); bad != nil {
-			h.refuse(w, r, "", nil, nil, bad)
+			h.refuse(w, nil, nil, bad)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -194,13 +194,13 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	if bad := x.serve(); bad != nil {
-		h.refuse(w, r, x.principal, x.session, x.id, bad)
+		h.refuse(w, x.session, x.id, bad)
 	}
 }
 
 // refuse answers with a JSON-RPC error as the body, whatever was refused.
-func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, principal string, s Session, id []byte, bad *refused) {
-	report(r.Context(), h.o.Refused, bad, principal, s, bad.status)
+func (h *HTTP) refuse(w http.ResponseWriter, s Session, id []byte, bad *refused) {
+	h.o.Refused.told(bad, s)
 	if bad.allow != "" {
 		w.Header().Set("Allow", bad.allow)
 	}
@@ -249,7 +249,6 @@ func (x *exchange) serve() *refused {
 		return noPath
 	}
 	if x.principal, ok = h.o.Principal(r); !ok {
-		x.principal = ""
 		return noPrincipal
 	}
 	select {
@@ -372,7 +371,7 @@ func (x *exchange) accepted() *refused {
 
 // report tells of something that is not answered with an error.
 func (x *exchange) report(r *refused) {
-	report(x.r.Context(), x.h.o.Refused, r, x.principal, x.session, r.status)
+	x.h.o.Refused.told(r, x.session)
 }
 
 // join has Shutdown wait for an exchange, until h.work.Done; it is false once no

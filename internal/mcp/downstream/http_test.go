@@ -175,7 +175,7 @@ func expand(spec string) string {
 	return b.String()
 }
 
-func describe(r *http.Response, refused []Refusal) string {
+func describe(r *http.Response, refused []refusal) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.StatusCode)
 	for _, k := range []string{"Allow", "Content-Type", "Mcp-Session-Id", "Retry-After"} {

@@ -10,10 +10,10 @@ import (
 
 // deliver fills a queue with what f admits.
 func (x *exchange) deliver(q queue, f Filter) func(string, []byte) {
-	ctx, hook, principal, session := context.WithoutCancel(x.r.Context()), x.h.o.Refused, x.principal, x.session
+	hook, session := x.h.o.Refused, x.session
 	return func(method string, params []byte) {
 		if isNote(method) && f.Admits(method, params) && !q.push(method, params) {
-			report(ctx, hook, noQueue, principal, session, 0)
+			hook.told(noQueue, session)
 		}
 	}
 }

@@ -1,8 +1,7 @@
 package downstream
 
 import (
-	"context"
-	"strconv"
+	"encoding/json"
 	"strings"
 
 	"github.com/writ-project/writ/internal/mcp/rpc"
@@ -45,14 +44,19 @@ const (
 	WhyMismatch    Why = "version.mismatch" // W10
 )
 
-// Refusal is what Options.Refused is told: nothing in it was chosen by a
-// client, so it may be logged as it is.
-type Refusal struct {
-	Why       Why
-	Code      int    // JSON-RPC code answered, 0 when nothing was
-	Status    int    // HTTP status answered, 0 on stdio
-	Principal string // "" when not known yet
-	Session   string // public id, "" when none
+// Hook is told of each message that was refused or dropped: why, and the public id of its session,
+// "" for none. A client chose nothing of that, so it may be logged as it is.
+type Hook func(why Why, session string)
+
+// told tells it, if there is one.
+func (h Hook) told(r *refused, s Session) {
+	switch {
+	case h == nil:
+	case s == nil:
+		h(r.why, "")
+	default:
+		h(r.why, s.PublicID())
+	}
 }
 
 // refused is one way to say no: the reason, the HTTP status and the error. The
@@ -103,8 +107,8 @@ var (
 
 	noClosing     = no(WhyBusy, 503, rpc.CodeInternal, Stopping)
 	noHalfLine    = &refused{why: WhyHalfLine}
-	noQuestion    = &refused{why: WhyUnasked, status: 202}
-	noQueue       = &refused{why: WhyDropped, status: 202}
+	noQuestion    = &refused{why: WhyUnasked}
+	noQueue       = &refused{why: WhyDropped}
 	noAnswer      = no(WhyUnasked, 400, rpc.CodeInvalidRequest, "this protocol version has no responses from clients")
 	noNoteID      = no(WhyMessage, 400, rpc.CodeInvalidRequest, "a notification has no id")
 	noNoteKnown   = no(WhyMessage, 400, rpc.CodeInvalidRequest, "a request needs an id")
@@ -194,28 +198,4 @@ func statusOf(e *rpc.Error) int {
 	return 200
 }
 
-// report tells the operator's hook, if there is one.
-func report(ctx context.Context, hook func(context.Context, Refusal), r *refused, principal string, s Session, status int) {
-	if hook == nil {
-		return
-	}
-	x := Refusal{Why: r.why, Status: status, Principal: principal}
-	if r.err != nil {
-		x.Code = r.err.Code
-	}
-	if s != nil {
-		x.Session = s.PublicID()
-	}
-	hook(ctx, x)
-}
-
-var versionList = func() []byte {
-	b := []byte{'['}
-	for i, v := range Versions {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendQuote(b, v)
-	}
-	return append(b, ']')
-}()
+var versionList, _ = json.Marshal(Versions)

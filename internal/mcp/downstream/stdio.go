@@ -33,8 +33,7 @@ type StdioOptions struct {
 	Grace time.Duration
 	// Patience bounds the wait for a person's answer; 10 minutes if 0.
 	Patience time.Duration
-	// Refused, if set, is told of each message that was refused or dropped.
-	Refused func(context.Context, Refusal)
+	Refused  Hook // unless nil
 }
 
 func (o *StdioOptions) fill() {
@@ -300,9 +299,7 @@ func (c *stdioConn) answer(message []byte) {
 	c.reply(message)
 }
 
-func (c *stdioConn) report(r *refused) {
-	report(c.ctx, c.o.Refused, r, c.o.Principal, c.session, 0)
-}
+func (c *stdioConn) report(r *refused) { c.o.Refused.told(r, c.session) }
 
 // reply takes the answer to one message; nil is none.
 type reply func(message []byte)
@@ -526,7 +523,7 @@ func (c *stdioConn) deliver(q queue, f Filter) func(string, []byte) {
 	session := c.session
 	return func(method string, params []byte) {
 		if isNote(method) && f.Admits(method, params) && !q.push(method, params) {
-			report(c.ctx, c.o.Refused, noQueue, c.o.Principal, session, 0)
+			c.o.Refused.told(noQueue, session)
 		}
 	}
 }
