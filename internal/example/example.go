@@ -87,9 +87,6 @@ func (*server) FindSession(context.Context, string, string) (downstream.Session,
 // CloseSession implements downstream.Router.
 func (*server) CloseSession(context.Context, downstream.Session) error { return nil }
 
-// Notified implements downstream.Router.
-func (*server) Notified(context.Context, *downstream.Request) {}
-
 // Subscribe implements downstream.Router. Nothing here ever changes: the stream stays silent.
 func (*server) Subscribe(_ context.Context, l downstream.Listener, _ func(string, []byte)) (downstream.Filter, func()) {
 	return downstream.Filter{Tools: l.Filter.Tools}, func() {}

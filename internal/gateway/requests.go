@@ -117,10 +117,6 @@ func (g *Gateway) handle(ctx context.Context, r *downstream.Request) downstream.
 	return failure(rpc.CodeMethodNotFound, "unknown method")
 }
 
-// Notified is told of the client's notifications (downstream.Router). None of
-// them concerns a server: roots are not passed on.
-func (g *Gateway) Notified(context.Context, *downstream.Request) {}
-
 func (g *Gateway) listTools(rs *ruleset) downstream.Reply {
 	var items [][]byte
 	for _, t := range rs.catalogue.Listed(g.shadow) {

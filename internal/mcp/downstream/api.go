@@ -64,12 +64,12 @@ type Session interface {
 // ErrNoSession says that there is no such session of that principal.
 var ErrNoSession = errors.New("no such session")
 
-// Request is one client request or notification. Values and slices are the
+// Request is one client request. Values and slices are the
 // exact bytes that arrived and are not changed by anyone.
 type Request struct {
 	Method string
 	Params strictjson.Value // an object, the zero Value when absent
-	ID     []byte           // raw string or integer; nil for a notification
+	ID     []byte           // raw string or integer
 
 	Era     Era
 	Version string // one of Versions
@@ -147,10 +147,6 @@ type Router interface {
 	// that an act reaches its outcome; elsewhere it ends with it. It ends, in
 	// any case, with the client's notifications/cancelled.
 	Handle(ctx context.Context, r *Request) Reply
-
-	// Notified is told of each client notification but
-	// notifications/initialized and notifications/cancelled.
-	Notified(ctx context.Context, r *Request)
 
 	// OpenSession mints a session: secret has at least 128 random bits, is
 	// URL-safe, and is the only way to find the session again. An error is not

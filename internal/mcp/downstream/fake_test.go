@@ -23,7 +23,6 @@ type fake struct {
 	mu       sync.Mutex
 	sessions map[string]*fakeSession // by secret
 	opened   int
-	notified []string
 	subs     map[int]func(string, []byte)
 	subbed   chan Listener // gets every Subscribe, if set
 	n        int
@@ -158,12 +157,6 @@ func (f *fake) tell(method, params string) {
 		}
 		d(method, p)
 	}
-}
-
-func (f *fake) Notified(_ context.Context, r *Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.notified = append(f.notified, r.Method)
 }
 
 func text(s string) Reply {

@@ -39,13 +39,6 @@ func (s strictRouter) Handle(ctx context.Context, r *Request) Reply {
 	return Reply{Result: []byte("{\"a\":\n1}")}
 }
 
-func (s strictRouter) Notified(_ context.Context, r *Request) {
-	s.check(r)
-	if r.ID != nil || !isNote(r.Method) {
-		s.t.Errorf("notified of %q with id %q", r.Method, r.ID)
-	}
-}
-
 func (s strictRouter) check(r *Request) {
 	if r.Params.Exists() && (strictjson.Check(r.Params.Raw(), strictjson.Request) != nil || r.Params.Kind() != strictjson.Object) {
 		s.t.Errorf("params %q", r.Params.Raw())

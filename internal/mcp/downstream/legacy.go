@@ -361,19 +361,10 @@ func (x *exchange) heard(c *conn, m rpc.Message) *refused {
 		}
 	case m.Method == noteCancelled:
 		c.table.cancel(m.Params)
-	case m.Method == noteInitialized:
 	case !isNote(m.Method):
 		return noNoteKnown
-	default:
-		x.h.router.Notified(x.r.Context(), x.legacyRequest(c, m, meta{}))
 	}
 	return nil
-}
-
-func (x *exchange) legacyRequest(c *conn, m rpc.Message, mt meta) *Request {
-	r := newRequest(m, mt, &c.hello, x.principal, c.session)
-	r.HTTP = true
-	return r
 }
 
 // begin registers a request; the work it returns answers with done, once.
@@ -391,7 +382,8 @@ func (x *exchange) begin(c *conn, m rpc.Message, mt meta, s *stream, done reply)
 	if bad != nil {
 		return nil, bad
 	}
-	req := x.legacyRequest(c, m, mt)
+	req := newRequest(m, mt, &c.hello, x.principal, c.session)
+	req.HTTP = true
 	asks := c.table
 	if c.stateless() {
 		asks = nil

@@ -112,11 +112,11 @@ type hello struct {
 }
 
 // newRequest is a message as the Router gets it: of a connection that was greeted so, or, with
-// nil, of 2026-07-28. Until it is handled it has a Peer that does nothing.
+// nil, of 2026-07-28. It has no Peer until it is handled.
 func newRequest(m rpc.Message, mt meta, greeted *hello, principal string, s Session) *Request {
 	r := &Request{
 		Method: m.Method, Params: m.Params, ID: m.ID, Era: Modern, Version: Version20260728, Principal: principal, Session: s,
-		ClientCapabilities: mt.capabilities, ProgressToken: mt.token, LogLevel: mt.logLevel, Peer: silent{},
+		ClientCapabilities: mt.capabilities, ProgressToken: mt.token, LogLevel: mt.logLevel,
 	}
 	if greeted != nil {
 		r.Era, r.Version, r.ClientCapabilities, r.LogLevel = Legacy, greeted.version, greeted.capabilities, nil

@@ -27,11 +27,6 @@ func (x *exchange) modern(body []byte) *refused {
 		if !isNote(m.Method) {
 			return noNoteKnown
 		}
-		switch m.Method {
-		case noteCancelled, noteInitialized: // not of this wire over HTTP
-		default:
-			h.router.Notified(x.r.Context(), x.newRequest(m, meta{}))
-		}
 		return x.accepted()
 	}
 	if isNote(m.Method) {
@@ -56,7 +51,8 @@ func (x *exchange) modern(body []byte) *refused {
 	if m.Method == methodListen {
 		return x.listen(m)
 	}
-	req := x.newRequest(m, mt)
+	req := newRequest(m, mt, nil, x.principal, x.given)
+	req.HTTP = true
 	if req.ParamHeaders, no = paramHeaders(x.r.Header); no != nil {
 		return no
 	}
@@ -84,12 +80,6 @@ func (h *HTTP) until(ctx context.Context) (context.Context, context.CancelFunc) 
 	ctx, cancel := context.WithCancel(ctx)
 	off := context.AfterFunc(h.ctx, cancel)
 	return ctx, func() { off(); cancel() }
-}
-
-func (x *exchange) newRequest(m rpc.Message, mt meta) *Request {
-	r := newRequest(m, mt, nil, x.principal, x.given)
-	r.HTTP = true
-	return r
 }
 
 // listen is subscriptions/listen: an event stream, acknowledged first, open

@@ -77,7 +77,6 @@ func ServeStdio(ctx context.Context, r Router, in io.Reader, out io.Writer, o St
 		quit:       make(chan struct{}),
 		dead:       make(chan struct{}),
 		table:      newTable(o.MaxOpen),
-		notes:      make(chan *Request, notesWaiting),
 		session:    o.Session,
 	}
 	c.alone = replies{c.reply, c.answer}
@@ -108,8 +107,7 @@ type stdioConn struct {
 	hands      workers        // that read, and serve requests
 	lines      *rpc.Lines     // of who reads
 	inputEnded chan struct{}  // closed when it has
-	side       sync.WaitGroup // listeners and the notification worker
-	notes      chan *Request  // for Router.Notified, in order
+	side       sync.WaitGroup // listeners
 
 	// The rest is of who reads and handles a line; requests get copies.
 	handling    sync.Mutex
@@ -171,11 +169,6 @@ func (c *stdioConn) serve(in io.Reader, ending context.Context) error {
 	end := errEnded
 	c.hands.do(c.read)
 	go c.write()
-	c.side.Go(func() {
-		for r := range c.notes {
-			c.router.Notified(c.ctx, r)
-		}
-	})
 	select {
 	case <-c.inputEnded:
 	case <-ending.Done():
@@ -189,7 +182,6 @@ func (c *stdioConn) serve(in io.Reader, ending context.Context) error {
 	if x, ok := in.(io.Closer); ok {
 		x.Close()
 	}
-	close(c.notes)
 	c.table.hangUp()
 	if c.ctx.Err() == nil {
 		within(c.o.Grace, c.open.Wait)
@@ -384,12 +376,6 @@ func (c *stdioConn) notification(m rpc.Message) {
 		}
 	case !isNote(m.Method):
 		c.report(noNoteKnown)
-	case c.fixed:
-		select {
-		case c.notes <- c.newRequest(m, meta{}):
-		default:
-			c.report(noQueue)
-		}
 	}
 }
 
@@ -474,17 +460,13 @@ func (c *stdioConn) openSession() *refused {
 	return nil
 }
 
-func (c *stdioConn) newRequest(m rpc.Message, mt meta) *Request {
+// handle gives a request to the Router.
+func (c *stdioConn) handle(m rpc.Message, mt meta, done replies) *refused {
 	greeted := &c.hello
 	if c.era == Modern {
 		greeted = nil
 	}
-	return newRequest(m, mt, greeted, c.o.Principal, c.session)
-}
-
-// handle gives a request to the Router.
-func (c *stdioConn) handle(m rpc.Message, mt meta, done replies) *refused {
-	r := c.newRequest(m, mt)
+	r := newRequest(m, mt, greeted, c.o.Principal, c.session)
 	return c.start(m, done, func(ctx context.Context) Reply {
 		return handle(ctx, c.router, r, c.table, c.send, c.o.Patience)
 	})

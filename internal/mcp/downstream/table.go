@@ -147,15 +147,6 @@ func answer(id []byte, r Reply) []byte {
 	return rpc.Response(id, r.Result)
 }
 
-// silent is the Peer of a notification.
-type silent struct{}
-
-func (silent) Notify(context.Context, string, []byte) error { return errOver }
-
-func (silent) Request(context.Context, string, []byte) ([]byte, *rpc.Error) {
-	return nil, rpc.Errorf(rpc.CodeInternal, "a notification has no answer")
-}
-
 // link is the Peer of one request.
 type link struct {
 	of       *Request
