@@ -53,7 +53,7 @@ const (
 // read or written when ctx is done is left to itself. Each Serve has records of
 // its own.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	err := downstream.ServeStdio(ctx, &server{records: newRecords()}, in, out, downstream.StdioOptions{Limits: strictjson.Request})
+	err := downstream.ServeStdio(ctx, &server{records: newRecords()}, in, out, downstream.StdioOptions{MaxLine: strictjson.Request.Bytes})
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("example server: %w", err)
 	}

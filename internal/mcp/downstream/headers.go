@@ -66,7 +66,7 @@ func Foreign(r *http.Request, hosts []string, https bool) string {
 		return "The request names another host, or another port: open the address as it was given to you. A proxy hands on the host as it came."
 	case checkHeaders(r.Header) != nil:
 		return "The request's header is none that a browser sends."
-	case !originAllowed(r, https, nil):
+	case !originAllowed(r, https):
 		return "A page of another site led here: type the address, or take it from your bookmarks."
 	}
 	return ""
@@ -103,10 +103,9 @@ func hostAllowed(host string, allowed []string) bool {
 	return false
 }
 
-// originAllowed lets through a request without Origin, one of this very host
-// (which hostAllowed has passed), and the listed ones. Browsers that say a
-// request is cross-site are believed.
-func originAllowed(r *http.Request, https bool, allowed []string) bool {
+// originAllowed lets through a request without Origin, and one of this very host
+// (which hostAllowed has passed). Browsers that say a request is cross-site are believed.
+func originAllowed(r *http.Request, https bool) bool {
 	vs, stated := r.Header["Origin"]
 	if !stated {
 		site := r.Header.Get("Sec-Fetch-Site")
@@ -114,11 +113,6 @@ func originAllowed(r *http.Request, https bool, allowed []string) bool {
 	}
 	if len(vs) != 1 {
 		return false
-	}
-	for _, a := range allowed {
-		if a != "" && vs[0] == a {
-			return true
-		}
 	}
 	u, err := url.Parse(vs[0])
 	scheme := "http"

@@ -28,16 +28,9 @@ const Loopback = "loopback"
 
 // Options configures NewHTTP. The zero value serves loopback.
 type Options struct {
-	// Hosts are the names (or name:port) a Host header may have; localhost,
-	// 127.0.0.1 and [::1] on any port if empty (S01).
-	Hosts []string
-	// Origins are accepted besides the request's own (S02, S03).
-	Origins []string
 	// Principal authenticates a request; false is answered 401. If nil every
 	// request is Loopback. It must not keep the request.
 	Principal func(*http.Request) (string, bool)
-	// Limits bounds a message; strictjson.Request if zero.
-	Limits strictjson.Limits
 	// MaxOpen, MaxStreams and MaxConns bound, for each principal, open
 	// requests, listening streams, and legacy connections that are remembered
 	// (D03, D05); 256, 128 and 1000 if 0. Of the first two a session has a quarter.
@@ -56,13 +49,9 @@ type Options struct {
 }
 
 func (o *Options) fill() {
-	if len(o.Hosts) == 0 {
-		o.Hosts = []string{"localhost", "127.0.0.1", "[::1]"}
-	}
 	if o.Principal == nil {
 		o.Principal = func(*http.Request) (string, bool) { return Loopback, true }
 	}
-	o.Limits = cmp.Or(o.Limits, strictjson.Request)
 	o.MaxOpen = cmp.Or(o.MaxOpen, 256)
 	o.MaxStreams = cmp.Or(o.MaxStreams, 128)
 	o.MaxConns = cmp.Or(o.MaxConns, 1000)
@@ -164,7 +153,7 @@ func (h *HTTP) Shutdown(ctx context.Context) error {
 // handler of the same server, such as a console or a health page (S01).
 func (h *HTTP) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if bad := h.guard(r); bad != nil {
+		if bad := guard(r); bad != nil {
 			h.refuse(w, nil, nil, bad)
 			return
 		}
@@ -172,17 +161,20 @@ func (h *HTTP) Guard(next http.Handler) http.Handler {
 	})
 }
 
-func (h *HTTP) guard(r *http.Request) *refused {
+// loopback are the names that a Host header may have (S01).
+var loopback = []string{"localhost", "127.0.0.1", "[::1]"}
+
+func guard(r *http.Request) *refused {
 	switch {
 	case !strings.HasPrefix(r.RequestURI, "/") || r.Method == http.MethodConnect:
 		return noTarget
-	case !hostAllowed(r.Host, h.o.Hosts):
+	case !hostAllowed(r.Host, loopback):
 		return noHost
 	}
 	if bad := checkHeaders(r.Header); bad != nil {
 		return bad
 	}
-	if !originAllowed(r, r.TLS != nil, h.o.Origins) {
+	if !originAllowed(r, r.TLS != nil) {
 		return noOrigin
 	}
 	return nil
@@ -241,7 +233,7 @@ func (x *exchange) serve() *refused {
 		x.w.Header().Set("Connection", "close")
 		return noSockets
 	}
-	if bad := h.guard(r); bad != nil {
+	if bad := guard(r); bad != nil {
 		return bad
 	}
 	endpoint, ok := route(r.URL.EscapedPath())
@@ -324,7 +316,7 @@ func (x *exchange) post(stated bool) *refused {
 		return noAccept
 	case r.Header.Get(headerLastID) != "":
 		return noReplay
-	case r.ContentLength > int64(h.o.Limits.Bytes):
+	case r.ContentLength > int64(strictjson.Request.Bytes):
 		x.w.Header().Set("Connection", "close")
 		return noTooLarge
 	}
@@ -333,7 +325,7 @@ func (x *exchange) post(stated bool) *refused {
 	}
 	defer h.work.Done()
 	sent := h.bodies.begin(http.NewResponseController(x.w), h.o.MaxBodies)
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, int64(h.o.Limits.Bytes)))
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, r.Body, int64(strictjson.Request.Bytes)))
 	late := h.bodies.end(sent)
 	var large *http.MaxBytesError
 	switch {
@@ -354,7 +346,7 @@ func (x *exchange) post(stated bool) *refused {
 	case x.version == Version20260728:
 		return x.modern(body)
 	case stated && !isLegacy(x.version):
-		m, bad := rpc.Parse(body, h.o.Limits)
+		m, bad := rpc.Parse(body, strictjson.Request)
 		if x.id = m.ID; bad != nil {
 			return noMessage(bad)
 		}

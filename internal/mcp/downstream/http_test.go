@@ -99,7 +99,7 @@ func TestHTTPCases(t *testing.T) {
 			f := newFake()
 			f.mint("fixed-secret-of-mine", Loopback)
 			f.mint("foreign-secret", "somebody else")
-			addr := serveHTTP(t, f, Options{Origins: []string{"https://good.example"}})
+			addr := serveHTTP(t, f, Options{})
 			session := "\x00 none yet"
 			if len(a.Files)%2 != 0 {
 				t.Fatal("requests and responses come in pairs")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // conn is what is remembered of one legacy client over HTTP between its
@@ -294,7 +295,7 @@ func (x *exchange) legacy(body []byte) *refused {
 	if len(text) > 0 && text[0] == '[' {
 		return x.batch(text)
 	}
-	m, bad := rpc.Parse(body, x.h.o.Limits)
+	m, bad := rpc.Parse(body, strictjson.Request)
 	x.id = m.ID
 	if bad != nil {
 		return noMessage(bad)
@@ -455,7 +456,7 @@ func (x *exchange) batch(text []byte) *refused {
 	if !batches(c.hello.version) {
 		return noBatch
 	}
-	all, bad := splitBatch(text, x.h.o.Limits)
+	all, bad := splitBatch(text, strictjson.Request)
 	if bad != nil {
 		return bad
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/writ-project/writ/internal/mcp/rpc"
+	"github.com/writ-project/writ/internal/strictjson"
 )
 
 // modern serves one POST of 2026-07-28. Its context ends with the client's
 // connection, which is how that wire cancels.
 func (x *exchange) modern(body []byte) *refused {
 	h := x.h
-	m, bad := rpc.Parse(body, h.o.Limits)
+	m, bad := rpc.Parse(body, strictjson.Request)
 	x.id = m.ID
 	switch {
 	case bad != nil:

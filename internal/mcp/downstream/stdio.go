@@ -21,11 +21,9 @@ type StdioOptions struct {
 	// Session is the session to use, for a process that joins one. If nil, one
 	// is opened at the first request and closed at the end.
 	Session Session
-	// MaxLine bounds a line in bytes; 16 MiB if 0. A message is bound by Limits
-	// besides.
+	// MaxLine bounds a line in bytes; 16 MiB if 0. A message is bound besides as
+	// strictjson.Request is.
 	MaxLine int
-	// Limits bounds a message; strictjson.Request with MaxLine bytes if zero.
-	Limits strictjson.Limits
 	// MaxOpen bounds open requests, and our open questions; 256 if 0. More are
 	// refused with an error, none waits unseen.
 	MaxOpen int
@@ -39,10 +37,6 @@ type StdioOptions struct {
 func (o *StdioOptions) fill() {
 	o.Principal = cmp.Or(o.Principal, "local")
 	o.MaxLine = cmp.Or(o.MaxLine, 16<<20)
-	if o.Limits == (strictjson.Limits{}) {
-		o.Limits = strictjson.Request
-		o.Limits.Bytes = o.MaxLine
-	}
 	o.MaxOpen = cmp.Or(o.MaxOpen, 256)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.Patience = cmp.Or(o.Patience, 10*time.Minute)
@@ -78,7 +72,9 @@ func ServeStdio(ctx context.Context, r Router, in io.Reader, out io.Writer, o St
 		dead:       make(chan struct{}),
 		table:      newTable(o.MaxOpen),
 		session:    o.Session,
+		limits:     strictjson.Request,
 	}
+	c.limits.Bytes = o.MaxLine
 	c.alone = replies{c.reply, c.answer}
 	return c.serve(in, ending)
 }
@@ -106,6 +102,7 @@ type stdioConn struct {
 	open       sync.WaitGroup // requests
 	hands      workers        // that read, and serve requests
 	lines      *rpc.Lines     // of who reads
+	limits     strictjson.Limits
 	inputEnded chan struct{}  // closed when it has
 	side       sync.WaitGroup // listeners
 
@@ -322,7 +319,7 @@ func (c *stdioConn) line(l line) {
 		return
 	}
 	if text[0] == '[' && c.greeted && batches(c.hello.version) {
-		batch, bad := splitBatch(text, c.o.Limits)
+		batch, bad := splitBatch(text, c.limits)
 		if bad != nil {
 			c.report(bad)
 			c.reply(rpc.ErrorResponse(nil, bad.err))
@@ -336,7 +333,7 @@ func (c *stdioConn) line(l line) {
 		}
 		return
 	}
-	m, err := rpc.Parse(l.text, c.o.Limits)
+	m, err := rpc.Parse(l.text, c.limits)
 	c.message(m, err, c.alone)
 }
 
