@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
@@ -49,11 +48,4 @@ func (r *Replayer) certifyResult(rec *audit.Record, data *resultData, result str
 		}
 	}
 	return nil
-}
-
-// certifyTurn tells the verifier of what the user typed.
-func (r *Replayer) certifyTurn(data *turnData, text []byte, at time.Time) {
-	if r.certificates != nil && data.Admissible {
-		r.certificates.Turn(data.Evidence, string(text), data.said(at))
-	}
 }

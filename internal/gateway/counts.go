@@ -8,7 +8,6 @@ import (
 	"github.com/writ-project/writ/audit"
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
-	"github.com/writ-project/writ/internal/mcp/downstream"
 	"github.com/writ-project/writ/internal/mcp/upstream"
 	"github.com/writ-project/writ/internal/metrics"
 	"github.com/writ-project/writ/policy"
@@ -58,24 +57,6 @@ func (cs *counts) appended(err error) {
 		result = "failed"
 	}
 	cs.appends.Add(1, result)
-}
-
-// decided counts a decision, and tells it.
-func (c *judgedCall) decided(d *decision) {
-	c.g.events.counts.decided(&d.Outcome)
-	c.tellDecision(d)
-}
-
-// served counts how long a call took as a whole, and tells it.
-func (c *judgedCall) served(began time.Time, reply *downstream.Reply) {
-	c.took(c.g.events.counts.served, began)
-	c.tellServed(began, reply)
-}
-
-// called counts how long a call took upstream, and tells it.
-func (c *judgedCall) called(began time.Time, resp *upstream.Response) {
-	c.took(c.g.events.counts.upstream, began)
-	c.tellCalled(began, resp)
 }
 
 func (c *judgedCall) took(f *metrics.Family, began time.Time) {

@@ -483,10 +483,6 @@ func (u *units) show(x *Unit) {
 	u.visit(x)
 }
 
-func (u *units) showRecord(c Captured, record string) {
-	u.show(&Unit{Captured: c, Unit: quote.RecordOf(record)})
-}
-
 // turn shows the sentences of a turn: those that stand in the user's own words
 // are his, all others of unknown origin.
 func (u *units) turn(turn string, vouches bool) {
@@ -645,7 +641,7 @@ func (u *units) embedded(b []byte, worth Captured) {
 		}
 	case strictjson.Object:
 		if len(b) <= maxRecord {
-			u.showRecord(u.captured(worth.Label, worth.Pointer), string(b))
+			u.show(&Unit{Captured: u.captured(worth.Label, worth.Pointer), Unit: quote.RecordOf(string(b))})
 		}
 		ms, _ := strictjson.Members(b)
 		for _, m := range ms {

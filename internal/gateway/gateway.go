@@ -140,7 +140,7 @@ func New(o Options) (*Gateway, error) {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
 	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version, credential: o.Credential, ended: o.Ended, policyFile: o.PolicyFile,
-		events: newEvents(o.Log), listeners: newListeners(), places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
+		events: newEvents(o.Log), listeners: &listeners{open: map[*listener]bool{}, subs: map[subscription]bool{}}, places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.events.otlp = o.OTLP
 	g.rules = newRules(o, g.events, func() { g.listeners.listChanged("tools") })
 	g.sessions = newSessions(o, g.events)

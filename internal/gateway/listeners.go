@@ -35,10 +35,6 @@ type subscription struct {
 	uri     string
 }
 
-func newListeners() *listeners {
-	return &listeners{open: map[*listener]bool{}, subs: map[subscription]bool{}}
-}
-
 // add tells a stream from now on, until remove is called.
 func (ls *listeners) add(e *listener) (remove func()) {
 	ls.mu.Lock()

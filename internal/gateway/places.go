@@ -247,9 +247,3 @@ func ClearPlace(ctx context.Context, st audit.Store, namespace string, n uint64,
 	}
 	return audit.ErrNotFound
 }
-
-// checkPlaces says of one record of such a sequence whether it can be read.
-func checkPlaces(rec *audit.Record, it *audit.Item) error {
-	p := places{all: provenance.NewPlaces()}
-	return p.fold(rec, it)
-}

@@ -139,8 +139,8 @@ func (r *Replayer) Step(ctx context.Context, rec *audit.Record, it *audit.Item) 
 			return &audit.AlteredError{Session: rec.Session, N: rec.N, Fault: audit.ValueMissing}
 		}
 	}
-	if isPlaces(rec.Session) {
-		return checkPlaces(rec, it)
+	if isPlaces(rec.Session) { // it can be read, or not
+		return (&places{all: provenance.NewPlaces()}).fold(rec, it)
 	}
 	switch rec.Kind {
 	case audit.KindOpen:

@@ -70,8 +70,9 @@ func faultOfCode(code int) string {
 	return strconv.Itoa(code)
 }
 
-// tellServed tells the span of the call as a whole.
-func (c *judgedCall) tellServed(began time.Time, reply *downstream.Reply) {
+// served counts how long the call took as a whole, and tells its span.
+func (c *judgedCall) served(began time.Time, reply *downstream.Reply) {
+	c.took(c.g.events.counts.served, began)
 	if !c.g.events.otlp.Traces() {
 		return
 	}
@@ -84,8 +85,9 @@ func (c *judgedCall) tellServed(began time.Time, reply *downstream.Reply) {
 	c.tellSpan(c.span, c.parent, otlp.Server, began, append(c.decisionPairs(c.newest()), "error.type", fault))
 }
 
-// tellCalled tells the span of what a server took of it.
-func (c *judgedCall) tellCalled(began time.Time, resp *upstream.Response) {
+// called counts how long a server took of it, and tells the span of that.
+func (c *judgedCall) called(began time.Time, resp *upstream.Response) {
+	c.took(c.g.events.counts.upstream, began)
 	if c.g.events.otlp.Traces() {
 		c.tellSpan(c.span.Child(), c.span, otlp.Client, began, []string{"error.type", faultOf(endOf(resp), resp)})
 	}
@@ -107,8 +109,9 @@ func (c *judgedCall) what() (name string, pairs []string) {
 	return name, []string{"mcp.method.name", method, "gen_ai.tool.name", tool, "gen_ai.operation.name", operation, "writ.server", server}
 }
 
-// tellDecision tells a decision as an event.
-func (c *judgedCall) tellDecision(d *decision) {
+// decided counts a decision, and tells it as an event.
+func (c *judgedCall) decided(d *decision) {
+	c.g.events.counts.decided(&d.Outcome)
 	if !c.g.events.otlp.Logs() {
 		return
 	}

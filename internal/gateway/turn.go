@@ -210,6 +210,8 @@ func (r *Replayer) turn(rec *audit.Record, it *audit.Item) error {
 	}
 	r.session.Commit(obs)
 	r.learns.add(learn.Step{Turn: &learn.Turn{Text: typed, At: data.said(rec.Time), Full: !data.Admissible && data.Why == gate.WhyFull}})
-	r.certifyTurn(&data, text, rec.Time)
+	if r.certificates != nil && data.Admissible {
+		r.certificates.Turn(data.Evidence, string(text), data.said(rec.Time))
+	}
 	return nil
 }

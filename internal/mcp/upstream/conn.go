@@ -222,7 +222,8 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 	var asks *questions // made for the first one; one goroutine serves at a time
 	defer func() {
 		if asks != nil {
-			asks.end()
+			asks.cancel()
+			asks.open.Wait()
 		}
 	}()
 	serve := func(it item) {
@@ -233,7 +234,8 @@ func (c *conn) do(ctx context.Context, r Request, quiet bool) Response {
 			}
 		default:
 			if asks == nil {
-				asks = newQuestions(ctx)
+				asks = &questions{slots: make(chan struct{}, maxAsks)}
+				asks.ctx, asks.cancel = context.WithCancel(ctx)
 			}
 			select {
 			case asks.slots <- struct{}{}:
@@ -265,18 +267,6 @@ type questions struct {
 	cancel context.CancelFunc
 	slots  chan struct{}
 	open   sync.WaitGroup
-}
-
-func newQuestions(ctx context.Context) *questions {
-	q := &questions{slots: make(chan struct{}, maxAsks)}
-	q.ctx, q.cancel = context.WithCancel(ctx)
-	return q
-}
-
-// end ends them and waits for what answers them.
-func (q *questions) end() {
-	q.cancel()
-	q.open.Wait()
 }
 
 // maxLost bounds the calls of one connection that were given up and not
