@@ -141,66 +141,52 @@ const (
 // called key, raw and in the server's order. A list of more than 100 pages or 2,000 items, with a repeated
 // cursor (attack T13), or with a name that stands twice (attack T04) is an
 // ErrFaulty.
-func (s *Server) List(ctx context.Context, method, key string) ([][]byte, error) {
-	var out [][]byte
-	cursors := map[string]bool{}
-	names := map[string]bool{}
+func (s *Server) List(ctx context.Context, method, key string) (out [][]byte, err error) {
+	cursors, names := map[string]bool{}, map[string]bool{}
 	var params strictjson.Value
 	for page := 1; ; page++ {
 		r := s.Do(ctx, Request{Method: method, Params: params})
-		if r.End != Answered {
+		items, next := r.Result.Get(key), r.Result.Get("nextCursor")
+		switch {
+		case r.End != Answered:
 			return nil, fmt.Errorf("%s: %s: %s", method, r.End, r.Err.Message)
-		}
-		if r.Err != nil {
+		case r.Err != nil:
 			return nil, r.Err
-		}
-		items := r.Result.Get(key)
-		if items.Kind() != strictjson.Array {
+		case items.Kind() != strictjson.Array:
 			return nil, fmt.Errorf("%w: the result has no array of %s", ErrFaulty, key)
+		case len(out)+items.Len() > maxItems:
+			return nil, fmt.Errorf("%w: more than %d items", ErrFaulty, maxItems)
 		}
 		for _, it := range items.Elements() {
 			out = append(out, it.Raw())
-		}
-		if len(out) > maxItems {
-			return nil, fmt.Errorf("%w: more than %d items", ErrFaulty, maxItems)
-		}
-		if key == "tools" || key == "prompts" {
-			for _, it := range items.Elements() {
-				name, ok := it.Get("name").Text()
-				if !ok || name == "" {
-					return nil, fmt.Errorf("%w: one of its %s has no name", ErrFaulty, key)
-				}
-				if names[name] {
-					return nil, fmt.Errorf("%w: two of its %s have one name", ErrFaulty, key)
-				}
-				names[name] = true
+			if key != "tools" && key != "prompts" {
+				continue
 			}
-		}
-		next := r.Result.Get("nextCursor")
-		if !next.Exists() || next.Kind() == strictjson.Null {
-			break
+			name, _ := it.Get("name").Text()
+			if name == "" {
+				return nil, fmt.Errorf("%w: one of its %s has no name", ErrFaulty, key)
+			} else if names[name] {
+				return nil, fmt.Errorf("%w: two of its %s have one name", ErrFaulty, key)
+			}
+			names[name] = true
 		}
 		cursor, ok := next.Text()
 		switch {
+		case !next.Exists() || next.Kind() == strictjson.Null || ok && cursor == "": // some servers end their list so
+			if key == "tools" {
+				out = s.withoutBadHeaders(out)
+			}
+			return out, nil
 		case !ok:
 			return nil, fmt.Errorf("%w: nextCursor is not a string", ErrFaulty)
-		case cursor == "":
-			// some servers end their list so
 		case cursors[cursor]:
 			return nil, fmt.Errorf("%w: a cursor came back", ErrFaulty)
 		case page == maxPages:
 			return nil, fmt.Errorf("%w: more than %d pages", ErrFaulty, maxPages)
 		}
-		if cursor == "" {
-			break
-		}
 		cursors[cursor] = true
 		params = strictjson.Make(strictjson.Member{Name: "cursor", Value: next.Raw()})
 	}
-	if key == "tools" {
-		out = s.withoutBadHeaders(out)
-	}
-	return out, nil
 }
 
 // compose builds a call's message: the params as they are, with _meta in front.
