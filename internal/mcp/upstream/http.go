@@ -97,8 +97,7 @@ func startHTTP(c *conn) {
 		}
 	}
 	c.link = w
-	w.wg.Add(1)
-	go w.teller()
+	w.wg.Go(w.teller)
 }
 
 func (w *web) sessionID() string {
@@ -390,9 +389,7 @@ func (w *web) listen() {
 	if w.c.modern.Load() {
 		return
 	}
-	w.wg.Add(1)
-	go func() {
-		defer w.wg.Done()
+	w.wg.Go(func() {
 		var last string
 		delay := w.c.s.limits.RestartMin
 		for again := false; ; {
@@ -429,7 +426,7 @@ func (w *web) listen() {
 			}
 			delay = min(2*delay, w.c.s.limits.RestartMax)
 		}
-	}()
+	})
 }
 
 func (w *web) tell(msg []byte) {
@@ -442,7 +439,6 @@ func (w *web) tell(msg []byte) {
 
 // teller posts notifications and answers one after the other.
 func (w *web) teller() {
-	defer w.wg.Done()
 	for {
 		select {
 		case msg := <-w.tells:

@@ -42,18 +42,16 @@ func startStdio(c *conn) error {
 		writes: make(chan *call), tells: make(chan []byte, tellQueue), gone: make(chan struct{}),
 	}
 	c.link = l
-	l.wg.Add(3)
-	go l.read()
-	go l.write()
-	go func() { // the end of the process is the end of the connection
-		defer l.wg.Done()
+	l.wg.Go(l.read)
+	l.wg.Go(l.write)
+	l.wg.Go(func() { // the end of the process is the end of the connection
 		<-proc.exited
 		// A descendant outside the group may still hold the pipe.
 		stop := c.s.clock.AfterFunc(c.s.limits.Grace, func() { proc.stdout.Close() })
 		<-l.gone
 		stop()
 		c.die(errors.New("the server process ended"))
-	}()
+	})
 	return nil
 }
 
@@ -61,7 +59,6 @@ func (l *stdio) listen() {}
 
 // read delivers every line until the pipe ends.
 func (l *stdio) read() {
-	defer l.wg.Done()
 	defer close(l.gone)
 	lim := &l.c.s.limits
 	courier := l.c.s.courier
@@ -108,7 +105,6 @@ func (l *stdio) read() {
 
 // write sends what sendNow did not, one message at a time.
 func (l *stdio) write() {
-	defer l.wg.Done()
 	say := func(msg []byte) {
 		l.turn.Lock()
 		defer l.turn.Unlock()

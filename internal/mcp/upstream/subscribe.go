@@ -28,9 +28,7 @@ func (c *conn) startListening(capabilities []byte) {
 		return
 	}
 	params := append(append([]byte(`{"notifications":{`), wanted...), "}}"...)
-	c.wg.Add(1)
-	go func() {
-		defer c.wg.Done()
+	c.wg.Go(func() {
 		delay := c.s.limits.RestartMin
 		for {
 			acked := false
@@ -47,7 +45,7 @@ func (c *conn) startListening(capabilities []byte) {
 			c.s.unheard()
 			delay = min(2*delay, c.s.limits.RestartMax)
 		}
-	}()
+	})
 }
 
 // listenOnce holds one subscriptions/listen request open until it ends.
@@ -99,16 +97,14 @@ func (c *conn) subscribe(ctx context.Context, r Request) Response {
 	}
 	params := append(append([]byte(`{"notifications":{"resourceSubscriptions":[`), named.Raw()...), "]}}"...)
 	acked, ended := make(chan struct{}, 1), make(chan Response, 1)
-	c.wg.Add(1)
-	go func() {
-		defer c.wg.Done()
+	c.wg.Go(func() {
 		out := c.listenOnce(sub, Request{Params: strictjson.Of(params), Decision: r.Decision, Listed: r.Listed}, func() { rpc.Wake(acked) })
 		cancel()
 		c.mu.Lock()
 		delete(c.subs, uri)
 		c.mu.Unlock()
 		ended <- out
-	}()
+	})
 	ctx, stop := timeout(ctx, c.s.clock, c.s.limits.Call)
 	defer stop()
 	select {
