@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -53,30 +54,20 @@ func startProcess(cfg *Config) (*process, error) {
 	}
 	p.cmd.Dir, p.cmd.Env = cfg.Dir, cfg.Environment()
 	setAttributes(p.cmd)
-	var theirs []*os.File
-	pipe := func() (r, w *os.File) {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return nil, nil
-		}
-		return r, w
-	}
-	in, stdin := pipe()
-	stdout, out := pipe()
-	errs, errw := pipe()
-	all := []*os.File{in, stdin, stdout, out, errs, errw}
+	in, stdin, err := os.Pipe()
+	stdout, out, oerr := os.Pipe()
+	errs, errw, eerr := os.Pipe()
+	ours, theirs := []*os.File{stdin, stdout, errs}, []*os.File{in, out, errw}
 	closeAll := func(fs []*os.File) {
 		for _, f := range fs {
-			if f != nil {
-				f.Close()
-			}
+			f.Close() // of none it is an error
 		}
 	}
-	if slices.Contains(all, nil) {
-		closeAll(all)
+	if cmp.Or(err, oerr, eerr) != nil {
+		closeAll(ours)
+		closeAll(theirs)
 		return nil, errors.New("no pipe for the server process")
 	}
-	theirs = []*os.File{in, out, errw}
 	p.stdin, p.stdout, p.errs = stdin, stdout, errs
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, errw
 
@@ -97,7 +88,8 @@ func startProcess(cfg *Config) (*process, error) {
 		close(p.exited)
 	}()
 	if err := <-started; err != nil {
-		closeAll(all)
+		closeAll(ours)
+		closeAll(theirs)
 		return nil, fmt.Errorf("cannot start the server's command %q: %w", filepath.Base(p.cmd.Args[0]), reason(err))
 	}
 	closeAll(theirs)
