@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	writ "github.com/writ-project/writ"
@@ -64,97 +63,58 @@ type decisionData struct {
 
 // append writes the data as canonical JSON.
 func (d *decisionData) append(b []byte) []byte {
-	first := true
-	name := func(s string) {
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = append(append(append(b, '"'), s...), '"', ':')
-	}
-	text := func(n, s string) {
-		if s != "" {
-			name(n)
-			b = strictjson.AppendQuote(b, s)
-		}
-	}
-	b = append(b, '{')
-	text("code", d.Code)
+	m := members{append(b, '{')}
+	m.some("code", d.Code)
 	if d.Continues != 0 {
-		name("continues")
-		b = strconv.AppendUint(b, d.Continues, 10)
+		m.number("continues", d.Continues)
 	}
-	name("effect")
-	b = appendTexts(b, d.Effect)
-	text("method", string(d.Method))
-	text("reason", d.Reason)
-	text("rules", d.Rules)
-	text("server", d.Server)
-	if d.Shadow {
-		name("shadow")
-		b = append(b, "true"...)
-	}
-	text("status", d.Status)
-	text("tool", d.Tool)
-	return append(b, '}')
-}
-
-func appendTexts(b []byte, all []string) []byte {
-	b = append(b, '[')
-	for i, s := range all {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strictjson.AppendQuote(b, s)
-	}
-	return append(b, ']')
+	m.texts("effect", d.Effect)
+	m.some("method", string(d.Method))
+	m.some("reason", d.Reason)
+	m.some("rules", d.Rules)
+	m.some("server", d.Server)
+	m.truth("shadow", d.Shadow)
+	m.some("status", d.Status)
+	m.some("tool", d.Tool)
+	return append(m.b, '}')
 }
 
 var errShape = errors.New("it is not of a form this version knows")
 
 // readDecision reads the data of a decision's record.
 func readDecision(data []byte) (d decisionData, err error) {
-	ok := true
-	take := func(to *string, v strictjson.Value) {
-		s, is := v.Text()
-		*to, ok = s, ok && is
-	}
+	var r taken
 	v := strictjson.Of(data)
 	for name, v := range v.Members() {
 		switch name {
 		case "code":
-			take(&d.Code, v)
+			d.Code = r.text(v)
 		case "continues":
-			if d.Continues, err = strconv.ParseUint(string(v.Raw()), 10, 64); err != nil {
-				ok = false
-			}
+			d.Continues = r.number(v, 64)
 		case "effect":
-			d.Effect = make([]string, 0, 2)
-			ok = ok && v.Kind() == strictjson.Array
-			for _, e := range v.Elements() {
-				var s string
-				take(&s, e)
-				d.Effect = append(d.Effect, s)
+			if d.Effect = r.texts(v); d.Effect == nil {
+				d.Effect = []string{}
 			}
+			r.bad = r.bad || v.Kind() != strictjson.Array
 		case "engine":
-			take(&d.Engine, v)
+			d.Engine = r.text(v)
 		case "method":
-			take((*string)(&d.Method), v)
+			d.Method = policy.Method(r.text(v))
 		case "reason":
-			take(&d.Reason, v)
+			d.Reason = r.text(v)
 		case "rules":
-			take(&d.Rules, v)
+			d.Rules = r.text(v)
 		case "server":
-			take(&d.Server, v)
+			d.Server = r.text(v)
 		case "shadow":
 			d.Shadow = string(v.Raw()) == "true"
 		case "status":
-			take(&d.Status, v)
+			d.Status = r.text(v)
 		case "tool":
-			take(&d.Tool, v)
+			d.Tool = r.text(v)
 		}
 	}
-	if !ok || v.Kind() != strictjson.Object || d.Rules == "" && d.Engine == "" {
+	if r.bad || v.Kind() != strictjson.Object || d.Rules == "" && d.Engine == "" {
 		return d, fmt.Errorf("decision: %w", errShape)
 	}
 	if d.Rules == "" && d.Method == "tools/call" { // as records of before say it
@@ -219,64 +179,39 @@ func putDecision(rules string, own *statedOwn, states string, in *gate.Input, d 
 
 // appendCall writes the value "call".
 func appendCall(b []byte, own *statedOwn, states string, data *decisionData, in *gate.Input, r *gate.Record) []byte {
-	b = r.AppendFound(append(b, '{'))
-	name := func(s string) {
-		if b[len(b)-1] != '{' {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, '"'), s...), '"', ':')
-	}
-	truth := func(n string, v bool) {
-		if v {
-			name(n)
-			b = append(b, "true"...)
-		}
-	}
-	text := func(n, s string) {
-		name(n)
-		b = strictjson.AppendQuote(b, s)
-	}
-	texts := func(n string, all, usual []string) {
+	m := members{r.AppendFound(append(b, '{'))}
+	unlike := func(n string, all, usual []string) {
 		if !slices.Equal(all, usual) {
-			name(n)
-			b = appendTexts(b, all)
+			m.texts(n, all)
 		}
 	}
 	arguments, answers := in.Call.Arguments.Exists(), in.Call.Answers.Exists()
 	if answers {
-		name("answers")
-		b = strconv.AppendInt(b, int64(len(in.Call.Answers.Raw())), 10)
+		m.number("answers", uint64(len(in.Call.Answers.Raw())))
 	}
-	if in.Asked != "" {
-		text("asked", string(in.Asked))
-	}
-	truth("bare", answers && !arguments)
-	if states != "" {
-		text("own", states)
-	}
-	texts("own_paths", in.OwnPaths, own.OwnPaths)
-	texts("programs", in.Programs, own.Programs)
-	texts("bases", in.Bases, own.Bases[in.Call.Server])
-	truth("elsewhere", in.Elsewhere)
+	m.some("asked", string(in.Asked))
+	m.truth("bare", answers && !arguments)
+	m.some("own", states)
+	unlike("own_paths", in.OwnPaths, own.OwnPaths)
+	unlike("programs", in.Programs, own.Programs)
+	unlike("bases", in.Bases, own.Bases[in.Call.Server])
+	m.truth("elsewhere", in.Elsewhere)
 	if len(in.Resolved) > 0 {
-		name("resolved")
-		b = append(b, '{')
+		m.name("resolved")
+		m.b = append(m.b, '{')
 		for _, pointer := range slices.Sorted(maps.Keys(in.Resolved)) {
-			if b[len(b)-1] != '{' {
-				b = append(b, ',')
-			}
-			b = appendTexts(append(strictjson.AppendQuote(b, pointer), ':'), in.Resolved[pointer])
+			m.texts(pointer, in.Resolved[pointer])
 		}
-		b = append(b, '}')
+		m.b = append(m.b, '}')
 	}
-	texts("unresolved", in.Unresolved, nil)
+	unlike("unresolved", in.Unresolved, nil)
 	if in.Call.Server != data.Server || in.Call.Tool != data.Tool {
-		text("server", in.Call.Server)
-		text("tool", in.Call.Tool)
+		m.text("server", in.Call.Server)
+		m.text("tool", in.Call.Tool)
 	}
-	truth("sessionless", in.Session == nil)
-	truth("shadow", in.Shadow)
-	b = append(b, '}')
+	m.truth("sessionless", in.Session == nil)
+	m.truth("shadow", in.Shadow)
+	b = append(m.b, '}')
 	if arguments || answers {
 		b = append(b, '\n')
 		b = append(append(b, in.Call.Arguments.Raw()...), in.Call.Answers.Raw()...)
@@ -298,38 +233,28 @@ type recordedCall struct {
 func readCall(call []byte, data *decisionData) (c recordedCall, err error) {
 	line, rest, args := bytes.Cut(call, []byte{'\n'})
 	c.Call = gate.Call{Server: data.Server, Tool: data.Tool, Method: data.Method}
-	ok, bare := true, false
-	take := func(v strictjson.Value) string {
-		s, is := v.Text()
-		ok = ok && is
-		return s
-	}
-	texts := func(v strictjson.Value) (all []string) {
-		for _, e := range v.Elements() {
-			all = append(all, take(e))
-		}
-		return all
-	}
+	var r taken
+	bare := false
 	header := strictjson.Of(line)
 	for name, v := range header.Members() {
 		switch name {
 		case "answers":
-			n, err := strconv.ParseUint(string(v.Raw()), 10, 31)
-			if ok = ok && err == nil && n <= uint64(len(rest)); ok {
-				c.answers, rest = rest[len(rest)-int(n):], rest[:len(rest)-int(n)]
+			n := int(r.number(v, 31))
+			if r.bad = r.bad || n > len(rest); !r.bad {
+				c.answers, rest = rest[len(rest)-n:], rest[:len(rest)-n]
 			}
 		case "asked":
-			c.Asked = gate.Asked(take(v))
+			c.Asked = gate.Asked(r.text(v))
 		case "bare":
 			bare = true
 		case "own":
-			c.own = take(v)
+			c.own = r.text(v)
 		case "own_paths":
-			c.OwnPaths, c.differs.paths = texts(v), true
+			c.OwnPaths, c.differs.paths = r.texts(v), true
 		case "programs":
-			c.Programs, c.differs.programs = texts(v), true
+			c.Programs, c.differs.programs = r.texts(v), true
 		case "bases":
-			c.Bases, c.differs.bases = texts(v), true
+			c.Bases, c.differs.bases = r.texts(v), true
 		case "elsewhere":
 			c.Elsewhere = true
 		case "look":
@@ -337,14 +262,14 @@ func readCall(call []byte, data *decisionData) (c recordedCall, err error) {
 		case "resolved":
 			c.Resolved = map[string][]string{}
 			for pointer, names := range v.Members() {
-				c.Resolved[pointer] = texts(names)
+				c.Resolved[pointer] = r.texts(names)
 			}
 		case "unresolved":
-			c.Unresolved = texts(v)
+			c.Unresolved = r.texts(v)
 		case "server":
-			c.Call.Server = take(v)
+			c.Call.Server = r.text(v)
 		case "tool":
-			c.Call.Tool = take(v)
+			c.Call.Tool = r.text(v)
 		case "sessionless":
 			c.sessionless = true
 		case "shadow":
@@ -354,7 +279,7 @@ func readCall(call []byte, data *decisionData) (c recordedCall, err error) {
 	if args && !bare {
 		c.arguments = rest
 	}
-	if !ok || header.Kind() != strictjson.Object || bare && (c.answers == nil || len(rest) > 0) {
+	if r.bad || header.Kind() != strictjson.Object || bare && (c.answers == nil || len(rest) > 0) {
 		return c, fmt.Errorf("decision: %w", errShape)
 	}
 	return c, nil

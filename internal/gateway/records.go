@@ -49,17 +49,8 @@ type resultData struct {
 
 // readResult reads the data of a result's record.
 func readResult(data []byte) (d resultData, err error) {
-	v, ok := strictjson.Of(data), true
-	number := func(v strictjson.Value, bits int) uint64 {
-		n, err := strconv.ParseUint(string(v.Raw()), 10, bits)
-		ok = ok && err == nil
-		return n
-	}
-	text := func(v strictjson.Value) string {
-		s, is := v.Text()
-		ok = ok && is
-		return s
-	}
+	var r taken
+	v := strictjson.Of(data)
 	for name, v := range v.Members() {
 		switch name {
 		case "admissible":
@@ -67,23 +58,91 @@ func readResult(data []byte) (d resultData, err error) {
 		case "clean":
 			d.Clean = string(v.Raw()) == "true"
 		case "decision":
-			d.Decision = number(v, 64)
+			d.Decision = r.number(v, 64)
 		case "evidence":
-			d.Evidence = uint32(number(v, 32))
+			d.Evidence = uint32(r.number(v, 32))
 		case "places":
-			ok = ok && json.Unmarshal(v.Raw(), &d.Places) == nil
+			r.bad = json.Unmarshal(v.Raw(), &d.Places) != nil || r.bad
 		case "recalled":
-			ok = ok && json.Unmarshal(v.Raw(), &d.Recalled) == nil
+			r.bad = json.Unmarshal(v.Raw(), &d.Recalled) != nil || r.bad
 		case "status":
-			d.Status = text(v)
+			d.Status = r.text(v)
 		case "why":
-			d.Why = text(v)
+			d.Why = r.text(v)
 		}
 	}
-	if !ok || v.Kind() != strictjson.Object {
+	if r.bad || v.Kind() != strictjson.Object {
 		return d, fmt.Errorf("result: %w", errShape)
 	}
 	return d, nil
+}
+
+// taken reads members of a record; bad is set where one is not of its kind.
+type taken struct{ bad bool }
+
+func (r *taken) text(v strictjson.Value) string {
+	s, is := v.Text()
+	r.bad = r.bad || !is
+	return s
+}
+
+func (r *taken) texts(v strictjson.Value) (all []string) {
+	for _, e := range v.Elements() {
+		all = append(all, r.text(e))
+	}
+	return all
+}
+
+func (r *taken) number(v strictjson.Value, bits int) uint64 {
+	n, err := strconv.ParseUint(string(v.Raw()), 10, bits)
+	r.bad = r.bad || err != nil
+	return n
+}
+
+// members writes those of an object, in the order in which they come.
+type members struct{ b []byte }
+
+func (m *members) name(s string) {
+	if m.b[len(m.b)-1] != '{' {
+		m.b = append(m.b, ',')
+	}
+	m.b = append(strictjson.AppendQuote(m.b, s), ':')
+}
+
+func (m *members) text(name, s string) {
+	m.name(name)
+	m.b = strictjson.AppendQuote(m.b, s)
+}
+
+// some is text that is left out where there is none; truth is, where it is none.
+func (m *members) some(name, s string) {
+	if s != "" {
+		m.text(name, s)
+	}
+}
+
+func (m *members) truth(name string, v bool) {
+	if v {
+		m.name(name)
+		m.b = append(m.b, "true"...)
+	}
+}
+
+func (m *members) number(name string, n uint64) {
+	m.name(name)
+	m.b = strconv.AppendUint(m.b, n, 10)
+}
+
+func (m *members) texts(name string, all []string) {
+	m.name(name)
+	m.b = append(m.b, '[')
+	for i, s := range all {
+		if i > 0 {
+			m.b = append(m.b, ',')
+		}
+		m.b = strictjson.AppendQuote(m.b, s)
+	}
+	m.b = append(m.b, ']')
 }
 
 // writeDecision puts a decision behind the session's earlier records. The
