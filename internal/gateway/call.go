@@ -321,8 +321,7 @@ func (c *judgedCall) notRecorded(err error) downstream.Reply {
 	c.g.events.log.Error("a record could not be written: the call is refused", "error", err)
 	c.fault(string(writ.PolicyNotRecorded))
 	need := "the audit log must be writable; nothing was done, so the call can be made again once it is"
-	var altered *audit.AlteredError
-	if errors.As(err, &altered) {
+	if _, altered := errors.AsType[*audit.AlteredError](err); altered {
 		need = "what was recorded must be as it was written: `writ audit verify` says where it was altered; nothing was done, and a new state directory starts a record anew"
 	}
 	return c.g.refusal(c.call.Method, writ.Outcome{Status: writ.Rejected, Rejection: rejection(writ.PolicyNotRecorded, need)}, "")

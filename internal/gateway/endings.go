@@ -29,7 +29,7 @@ func (ss *sessions) alter(s *session, err error) {
 	s.outdated = err
 	s.halted = rejection(writ.PolicyAltered, "what this session saw was altered on disk and vouches for nothing any more: a person looks at it with writ audit verify; begin a new session")
 	data := closeData{Why: closedAltered}
-	if a := (*audit.AlteredError)(nil); errors.As(err, &a) {
+	if a, is := errors.AsType[*audit.AlteredError](err); is {
 		data.N = a.N
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)

@@ -142,7 +142,7 @@ func (r *Retainer) apply(ctx context.Context, now time.Time, s *Retained) error 
 			if err == nil {
 				_, _, err = r.part(ctx, g, nil)
 			}
-			if ev := (*evidence)(nil); errors.As(err, &ev) {
+			if ev, is := errors.AsType[*evidence](err); is {
 				r.hold(e.Session, ev, s)
 				continue
 			} else if err != nil {
@@ -174,7 +174,7 @@ func (r *Retainer) makeRoom() error {
 		return errors.New("the directory of the archives cannot be made")
 	}
 	if err := private.At(r.rule.Archive, private.Secret); err != nil {
-		if pe := (*private.Error)(nil); errors.As(err, &pe) && pe.Mend != "" {
+		if pe, is := errors.AsType[*private.Error](err); is && pe.Mend != "" {
 			err = fmt.Errorf("%w; try: %s", err, pe.Mend)
 		}
 		return fmt.Errorf("the directory of the archives: %w", err)
@@ -200,7 +200,7 @@ func (r *Retainer) archiveAll(ctx context.Context, whole []Ended, now time.Time,
 		if err == nil {
 			digest, err = r.archive(ctx, g)
 		}
-		if ev := (*evidence)(nil); errors.As(err, &ev) {
+		if ev, is := errors.AsType[*evidence](err); is {
 			i := slices.IndexFunc(whole[:n], func(e Ended) bool { return e.Session == ev.session })
 			if i < 0 && n > 1 { // it is what some of them rest on
 				single = n + 1
@@ -347,7 +347,7 @@ func (r *Retainer) archive(ctx context.Context, g *gathered) (digest string, err
 		path := filepath.Join(r.rule.Archive, name+archiveSuffix)
 		err := private.WriteOnce(path, b, 0o600)
 		again := errors.Is(err, fs.ErrExist) && try < 100 // of a run that was stopped, or of whoever put it there
-		if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		if pe, is := errors.AsType[*fs.PathError](err); is {
 			err = pe.Err
 		}
 		if err != nil && !again {
@@ -417,7 +417,7 @@ func (r *Retainer) newest() (older [][]byte, err error) {
 // firstLine returns the first line of a file, nil if it has none that an archive can have.
 func firstLine(path string) ([]byte, error) {
 	f, err := private.Open(path)
-	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+	if pe, is := errors.AsType[*fs.PathError](err); is {
 		err = &private.Error{Path: path, Why: pe.Err.Error()}
 	}
 	if err != nil {

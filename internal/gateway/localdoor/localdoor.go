@@ -283,8 +283,7 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	var failed *net.OpError
-	if errors.As(e.Err, &failed) && failed.Op == "dial" {
+	if failed, is := errors.AsType[*net.OpError](e.Err); is && failed.Op == "dial" {
 		allow := fmt.Sprintf("connect to %q", e.Place)
 		if failed.Net == "unix" {
 			allow += ", or to any socket in that directory: each gateway has its own"

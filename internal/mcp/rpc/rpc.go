@@ -69,8 +69,7 @@ func (m *Message) IsResponse() bool { return m.Method == "" }
 func Parse(b []byte, l strictjson.Limits) (Message, *Error) {
 	v, err := strictjson.Parse(b, l)
 	if err != nil {
-		var e *strictjson.Error
-		if errors.As(err, &e) && e.Fault != strictjson.Syntax {
+		if e, is := errors.AsType[*strictjson.Error](err); is && e.Fault != strictjson.Syntax {
 			return Message{}, Errorf(CodeInvalidRequest, "%s", e.Error())
 		}
 		return Message{}, Errorf(CodeParse, "%s", err.Error())

@@ -64,7 +64,7 @@ func (s *Server) attempt(ctx context.Context, probe bool) (*conn, Info, error) {
 		default:
 		}
 		c.close()
-		if d := (*DiedError)(nil); errors.As(err, &d) {
+		if d, is := errors.AsType[*DiedError](err); is {
 			d.Said = c.link.(*stdio).proc.stderr.Bytes()
 		}
 		return nil, Info{}, err

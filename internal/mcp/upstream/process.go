@@ -109,12 +109,10 @@ func startProcess(cfg *Config) (*process, error) {
 
 // reason drops the path an exec error repeats.
 func reason(err error) error {
-	var ee *exec.Error
-	if errors.As(err, &ee) {
+	if ee, is := errors.AsType[*exec.Error](err); is {
 		return ee.Err
 	}
-	var pe *os.PathError
-	if errors.As(err, &pe) {
+	if pe, is := errors.AsType[*os.PathError](err); is {
 		return pe.Err
 	}
 	return err
