@@ -78,7 +78,6 @@ type HTTP struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	done   chan struct{} // closed: no new work, streams end
-	once   sync.Once
 	work   sync.WaitGroup
 	bodies bodies
 
@@ -134,9 +133,11 @@ func newServer(h http.Handler, bound *sockets, p pace) *http.Server {
 // http.Server.Shutdown, which waits for the streams to end.
 func (h *HTTP) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
-	h.closing = true
+	if !h.closing {
+		h.closing = true
+		close(h.done)
+	}
 	h.mu.Unlock()
-	h.once.Do(func() { close(h.done) })
 	idle := make(chan struct{})
 	go func() { h.work.Wait(); close(idle) }()
 	defer h.stop()
@@ -144,7 +145,6 @@ func (h *HTTP) Shutdown(ctx context.Context) error {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
-		h.stop()
 		return ctx.Err()
 	}
 }

@@ -112,33 +112,28 @@ func Read(v strictjson.Value) (m Message, err *Error) {
 		return m, Errorf(CodeInvalidRequest, "an id is a string of at most 256 bytes or an integer within ±2^53")
 	}
 	m.ID = id.Raw()
-	if fault != nil {
+	says, _ := version.Text()
+	name, _ := method.Text()
+	answer := !method.Exists()
+	switch {
+	case fault != nil:
 		return m, fault
-	}
-	if v, ok := version.Text(); !ok || v != "2.0" {
+	case says != "2.0":
 		return m, Errorf(CodeInvalidRequest, `jsonrpc must be "2.0"`)
-	}
-	if !method.Exists() {
-		if m.Result.Exists() == m.Error.Exists() {
-			return m, Errorf(CodeInvalidRequest, "a message has a method, a result or an error")
-		}
-		if m.Params.Exists() {
-			return m, Errorf(CodeInvalidRequest, "a response has no params")
-		}
-		if m.ID == nil {
-			return m, Errorf(CodeInvalidRequest, "a response has an id")
-		}
+	case answer && m.Result.Exists() == m.Error.Exists():
+		return m, Errorf(CodeInvalidRequest, "a message has a method, a result or an error")
+	case answer && m.Params.Exists():
+		return m, Errorf(CodeInvalidRequest, "a response has no params")
+	case answer && m.ID == nil:
+		return m, Errorf(CodeInvalidRequest, "a response has an id")
+	case answer:
 		return m, nil
-	}
-	if m.Result.Exists() || m.Error.Exists() {
+	case m.Result.Exists() || m.Error.Exists():
 		return m, Errorf(CodeInvalidRequest, "a message has a method or a result, not both")
-	}
-	name, ok := method.Text()
-	if !ok || name == "" || len(name) > 256 {
+	case name == "" || len(name) > 256:
 		return m, Errorf(CodeInvalidRequest, "method is a string of 1 to 256 bytes")
 	}
-	m.Method = name
-	if m.Params.Exists() && m.Params.Kind() != strictjson.Object {
+	if m.Method = name; m.Params.Exists() && m.Params.Kind() != strictjson.Object {
 		return m, Errorf(CodeInvalidParams, "params is an object")
 	}
 	return m, nil
