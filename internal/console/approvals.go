@@ -16,7 +16,6 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// card is one question as it is shown.
 type card struct {
 	approval.Shown
 	Long   bool   // it is not shown whole, and nobody says yes to it here
@@ -110,7 +109,6 @@ var choices = map[approval.Keep]string{
 	approval.KeepValue:  "This value alone, whoever wrote it",
 }
 
-// approvalsPage are the questions that wait.
 type approvalsPage struct {
 	Cards     []card
 	IDs       string
@@ -353,7 +351,6 @@ func (c *Console) maySayYes(x *request, id string, q *approval.Shown, keep appro
 	return false, c.unanswered(x, id, "That is not the "+what+". The first yes of a login needs "+which+". Nothing was answered.", "code")
 }
 
-// became tells what became of an answer.
 func (c *Console) became(x *request, id string, q *approval.Shown, a approval.Answer, status int, said *approval.Reply) error {
 	to := "" // what the answer is to: another question may stand below it
 	if q != nil {

@@ -36,7 +36,6 @@ func (c *check) state() string {
 	return "At " + c.at.Local().Format(time.DateTime) + " something was wrong. " + c.found
 }
 
-// auditPage is what the page of the log shows.
 type auditPage struct {
 	Named   string // what was searched by name
 	Check   string
@@ -50,14 +49,12 @@ type auditPage struct {
 	Fault   string // why they are not known
 }
 
-// turn is one as the page shows it.
 type turn struct {
 	story.Turn
 	Lines     []diffLine
 	MoreLines int
 }
 
-// maxTurns bounds those of one page.
 const maxTurns = 10
 
 // audit searches the log: by a name, which leads to what it names, or by a filter.
@@ -216,7 +213,6 @@ func (s *steady) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// status is what writ status says.
 func (c *Console) status(x *request) error {
 	said, err := c.o.Status(x.Context())
 	if err != nil {

@@ -345,7 +345,6 @@ func (c *Console) formed(x *request, to route) bool {
 	return true
 }
 
-// fail tells an error as a page.
 func (c *Console) fail(x *request, err error) {
 	no, ok := errors.AsType[*refusal](err)
 	switch {
@@ -360,7 +359,6 @@ func (c *Console) fail(x *request, err error) {
 	c.show(x, no.status, "fault.html", no.title, no)
 }
 
-// page is what a template is given.
 type page struct {
 	Title, Path string
 	Form        string // the token of this login's forms
@@ -406,7 +404,6 @@ func contained(command string, do func() error) (err error) {
 	return do()
 }
 
-// leadTo leads the browser to another page.
 func (x *request) leadTo(page string) error {
 	x.w.Header().Set("Location", page)
 	x.w.WriteHeader(http.StatusSeeOther)
@@ -426,7 +423,6 @@ func (c *Console) record(ctx context.Context, session string, n uint64) (r audit
 	return r, audit.ErrNotFound
 }
 
-// static are the style and the script.
 func (c *Console) static(x *request) error {
 	name := x.PathValue("file")
 	kind := map[string]string{"console.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}[name]
@@ -471,7 +467,6 @@ func (c *Console) stamp(t time.Time) string {
 	return t.Format(time.DateTime)
 }
 
-// dict is several values for one template.
 func dict(pairs ...any) map[string]any {
 	m := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {

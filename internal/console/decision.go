@@ -22,7 +22,6 @@ import (
 	"github.com/writ-project/writ/internal/strictjson"
 )
 
-// decisionPage is one decision.
 type decisionPage struct {
 	*story.Explained
 	Session string
@@ -64,7 +63,6 @@ type exact struct {
 	Cut               bool
 }
 
-// explained reads the decision that a request names.
 func (c *Console) explained(x *request) (*story.Explained, error) {
 	session, n := x.PathValue("session"), x.PathValue("n")
 	d, err := c.o.Explain(x.Context(), session, n, maxBehindIt)
@@ -260,7 +258,6 @@ func originOf(session string, e approval.Seen) origin {
 	return o
 }
 
-// seenAt leads to the bytes of a place.
 func seenAt(session string, e approval.Seen) string {
 	return fmt.Sprintf("/e/%s/%d?%s#hit", session, e.Evidence, given("at", e.Pointer, "in", e.Inner, "line", number(e.Line), "from", number(e.Start), "to", number(e.End)))
 }

@@ -30,7 +30,6 @@ const (
 	lookEvery = 500 * time.Millisecond
 )
 
-// row is one decision in a list.
 type row struct {
 	story.Line
 	Index   int64
@@ -179,7 +178,6 @@ func rowOf(it *audit.Item, rec *audit.Record) (d *row, ok bool) {
 	return d, true
 }
 
-// size is how many records the log has.
 func (c *Console) size(ctx context.Context) (n int64, err error) {
 	err = story.Each(c.o.Log.Log(ctx, -1), func(it *audit.Item, _ *audit.Record) { n = it.Index + 1 })
 	return n, err
@@ -277,7 +275,6 @@ func (c *Console) list(ctx context.Context, path string, f filter, before, after
 	return l, nil
 }
 
-// paging is a page that is being read.
 type paging struct {
 	c    *Console
 	l    *listing
@@ -442,7 +439,6 @@ func (b bounded) Value(ctx context.Context, session string, n uint64, name strin
 	return v, err
 }
 
-// few are the first of what a call lacks.
 func few(all []writ.Failure) []writ.Failure {
 	const most = 10
 	if len(all) <= most {
@@ -469,7 +465,6 @@ func (x *request) place(name string) int64 {
 	return -1
 }
 
-// listed is the page of a list that a request asks for.
 func (c *Console) listed(x *request) (*listing, error) {
 	before := x.place("before")
 	if before == 0 { // nothing is before the first

@@ -65,7 +65,6 @@ type policyLine struct {
 	Findings []string
 }
 
-// policyAt is where a line of the policy is shown.
 func policyAt(line int) string { return fmt.Sprintf("/policy?at=%d#L%[1]d", line) }
 
 // policy shows a part of the text in force, each finding beside its line.

@@ -26,7 +26,6 @@ const (
 	maxTold    = 8 << 20 // bytes of the decisions that are told in full
 )
 
-// sessionPage is a part of one session.
 type sessionPage struct {
 	Session, Name  string
 	Head           uint64
@@ -127,7 +126,6 @@ type telling struct {
 	skipped      bool // not all that the session saw is among what was seen
 }
 
-// step tells of one more record.
 func (t *telling) step(ctx context.Context, it audit.Item) error {
 	rec, err := audit.ParseRecord(it.Leaf)
 	if err != nil {
@@ -225,7 +223,6 @@ func momentOf(r audit.ProvenRecord, d *story.Explained) moment {
 	return m
 }
 
-// ended adds what came of a call.
 func (m *moment) ended(r audit.ProvenRecord) {
 	e := story.Ended(r.Record)
 	if m.Ended = "it ended " + short(e.Status, 20); e.Status == "unknown" && m.Word == "accepted" {
@@ -318,7 +315,6 @@ const (
 	rowH, headH, gap, padding = 24, 30, 14, 10
 )
 
-// drawing is a graph that is being laid out.
 type drawing struct {
 	graph
 	left map[uint32]int       // boxes by the evidence that they are of
@@ -340,7 +336,6 @@ type lostValue struct {
 	session string
 }
 
-// drawGraph lays the picture out.
 func drawGraph(ctx context.Context, acts []*story.Explained, seen []story.Sight) *graph {
 	if len(acts) == 0 {
 		return nil

@@ -249,7 +249,6 @@ func (c *Console) tools(x *request) error {
 	return c.show(x, http.StatusOK, "tools.html", "Servers and tools", p)
 }
 
-// contractPage is one tool.
 type contractPage struct {
 	*Contract
 	Calls   *tally
@@ -323,7 +322,6 @@ type span struct {
 	From time.Time
 }
 
-// column is a rectangle of a picture.
 type column struct {
 	Word       string
 	X, Y, W, H int

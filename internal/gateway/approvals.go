@@ -42,7 +42,6 @@ type approvals struct {
 	grow       func(ctx context.Context, lines []policy.Grown, record func() error) error // nil where nothing grows
 }
 
-// answers is Options.AnswersFor.
 func (a *approvals) answers(principal string) (by string, label writ.Label, ok bool) {
 	if a.answersFor == nil {
 		return "", 0, false
@@ -74,7 +73,6 @@ func (c *judgedCall) surface() (own approval.Surface, wait time.Duration, ok boo
 	return nil, 0, a.stand
 }
 
-// asks reports whether anybody can be asked.
 func (c *judgedCall) asks() bool {
 	_, _, ok := c.surface()
 	return ok
@@ -266,7 +264,6 @@ func (ss *sessions) approve(ctx context.Context, id string, a gate.Approval) err
 	return err
 }
 
-// approval folds a recorded answer.
 func (r *Replayer) approval(rec *audit.Record) error {
 	var data approvalData
 	if err := json.Unmarshal(rec.Data, &data); err != nil {

@@ -316,7 +316,6 @@ func (c *judgedCall) refused() downstream.Reply {
 	return c.g.refusal(c.call.Method, d.Outcome, c.name(d))
 }
 
-// notRecorded refuses because the record could not be written.
 func (c *judgedCall) notRecorded(err error) downstream.Reply {
 	c.g.events.log.Error("a record could not be written: the call is refused", "error", err)
 	c.fault(string(writ.PolicyNotRecorded))

@@ -105,7 +105,6 @@ func Given(c upstream.Config) (dirs, programs []string, elsewhere bool) {
 	return dirs, programs, elsewhere
 }
 
-// oneOf reports whether a word is one of some commands.
 func oneOf(word string, commands []string) bool {
 	return slices.Contains(commands, strings.TrimSuffix(strings.ToLower(filepath.Base(word)), ".exe"))
 }

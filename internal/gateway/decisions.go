@@ -61,7 +61,6 @@ type decisionData struct {
 	Engine string // of a record of before
 }
 
-// append writes the data as canonical JSON.
 func (d *decisionData) append(b []byte) []byte {
 	m := members{append(b, '{')}
 	m.some("code", d.Code)
@@ -81,7 +80,6 @@ func (d *decisionData) append(b []byte) []byte {
 
 var errShape = errors.New("it is not of a form this version knows")
 
-// readDecision reads the data of a decision's record.
 func readDecision(data []byte) (d decisionData, err error) {
 	var r taken
 	v := strictjson.Of(data)
@@ -177,7 +175,6 @@ func putDecision(rules string, own *statedOwn, states string, in *gate.Input, d 
 	return data, appendCall(make([]byte, 0, 128+160*len(r.Traces)+len(in.Call.Arguments.Raw())+len(in.Call.Answers.Raw())), own, states, &data, in, r)
 }
 
-// appendCall writes the value "call".
 func appendCall(b []byte, own *statedOwn, states string, data *decisionData, in *gate.Input, r *gate.Record) []byte {
 	m := members{r.AppendFound(append(b, '{'))}
 	unlike := func(n string, all, usual []string) {

@@ -39,7 +39,6 @@ func (ss *sessions) alter(s *session, err error) {
 	}
 }
 
-// closeData is the data of a session's last record.
 type closeData struct {
 	Why string `json:"why,omitempty"`
 	N   uint64 `json:"n,omitempty"` // the record that was altered
@@ -118,7 +117,6 @@ func Altered(ctx context.Context, st audit.Store, id string) (bool, error) {
 	return data.Why == closedAltered, err
 }
 
-// close ends a session for good.
 func (ss *sessions) close(ctx context.Context, id string) error {
 	now := ss.now()
 	if err := ss.store.CloseSession(ctx, id, now); err != nil {

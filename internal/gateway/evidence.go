@@ -622,7 +622,6 @@ func (u *units) record(v strictjson.Value, path []string) {
 	u.show(&Unit{Captured: c, Unit: quote.RecordOf(string(out)), Leaves: leaves, Withheld: withheld})
 }
 
-// says reports whether a value says anything.
 func says(v strictjson.Value) bool {
 	switch string(v.Raw()) {
 	case "null", `""`, "[]", "{}":

@@ -32,7 +32,6 @@ func (g *Gateway) Call(ctx context.Context, session downstream.Session, principa
 	return (&judgedCall{g: g, rs: rs, r: r, call: call, run: run}).answer(ctx)
 }
 
-// runHere is the call made by c.run.
 func (c *judgedCall) runHere(ctx context.Context, d *decision) upstream.Response {
 	if ctx.Err() != nil {
 		return upstream.Response{End: upstream.NotSent, Err: rpc.Errorf(rpc.CodeInternal, "the call was cancelled before it was made")}

@@ -22,7 +22,6 @@ import (
 // KindGrown is the kind of a record of what a person kept from now on.
 const KindGrown audit.Kind = "grown"
 
-// grownData is the data of its record.
 type grownData struct {
 	Keep  approval.Keep `json:"keep"`
 	By    string        `json:"by"`

@@ -55,7 +55,6 @@ var (
 // person let pass where the client asked him.
 const KindAnyway audit.Kind = "anyway"
 
-// anywayData is its data.
 type anywayData struct {
 	Decision uint64 `json:"decision"` // n of the refusal
 	Status   string `json:"status"`
@@ -77,7 +76,6 @@ type held struct {
 
 type heldName struct{ session, id string }
 
-// heldCall is one of them.
 type heldCall struct {
 	*judgedCall
 	of      HostCall

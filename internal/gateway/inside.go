@@ -91,7 +91,6 @@ func (g *Gateway) hidden(v strictjson.Value) (_ strictjson.Value, another bool) 
 	return strictjson.Of(b), true
 }
 
-// callInside runs a tool of Writ's own server.
 func (c *judgedCall) callInside(ctx context.Context, d *decision) upstream.Response {
 	of := looked{trusted: c.trusted}
 	if _, another := c.g.hidden(c.r.Params.Get("arguments")); another {

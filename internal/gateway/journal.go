@@ -119,7 +119,6 @@ func (ss *sessions) writeNow(s *session) {
 	ss.startFlush(s)
 }
 
-// queued is one record waiting to be written.
 type queued struct {
 	entry   audit.Entry
 	durable bool
@@ -265,7 +264,6 @@ func (ss *sessions) flush(s *session) (more bool) {
 	return s.flushing
 }
 
-// append writes a batch of the session's records in one append.
 func (ss *sessions) append(s *session, batch []queued) error {
 	entries, appendAll := make([]audit.Entry, len(batch)), ss.store.AppendUnsynced
 	for i, q := range batch {

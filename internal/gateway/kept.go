@@ -84,7 +84,6 @@ func (ss *sessions) keepAt(s *session) {
 	})
 }
 
-// drop takes a session's snapshot away.
 func (ss *sessions) drop(id string) {
 	if err := ss.snapshots.Drop(id); err != nil {
 		ss.events.log.Error("a session's snapshot cannot be removed", "session", id)

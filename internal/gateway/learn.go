@@ -37,7 +37,6 @@ func (l *recording) add(s learn.Step) {
 	}
 }
 
-// opened takes in the session's name and key.
 func (l *recording) opened(id string, key [32]byte) {
 	if l != nil {
 		l.session.ID, l.session.Key = id, key
@@ -76,7 +75,6 @@ func (l *recording) call(n uint64, in gate.Input, rs *ruleset, d *gate.Decision)
 	l.add(learn.Step{Call: &learn.Call{Input: in, Definitions: l.definitions[rs], Made: d.Allowed(), Number: n, Was: was}})
 }
 
-// result takes in what a call answered.
 func (l *recording) result(decision uint64, answered gate.Result) {
 	if l == nil {
 		return

@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// links is how many names a file has.
 func links(fi os.FileInfo) uint64 {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink)

@@ -22,7 +22,6 @@ type listeners struct {
 	subs map[subscription]bool
 }
 
-// listener is one client stream that wants notifications.
 type listener struct {
 	session string            // public id, "" for none
 	filter  downstream.Filter // what was granted
@@ -98,7 +97,6 @@ func (ls *listeners) unsubscribe(k subscription) (last bool) {
 	return true
 }
 
-// forget ends a session's subscriptions.
 func (ls *listeners) forget(session string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

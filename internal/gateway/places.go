@@ -180,7 +180,6 @@ func (p *places) append(ctx context.Context, st audit.Store, at time.Time, kind 
 	}
 }
 
-// isPlaces reports a sequence of lowered places.
 func isPlaces(session string) bool { return strings.HasPrefix(session, placesPrefix) }
 
 // LoweredPlace is a place in force, for an operator.

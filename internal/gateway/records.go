@@ -47,7 +47,6 @@ type resultData struct {
 	Why      string                `json:"why,omitempty"`
 }
 
-// readResult reads the data of a result's record.
 func readResult(data []byte) (d resultData, err error) {
 	var r taken
 	v := strictjson.Of(data)

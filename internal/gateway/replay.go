@@ -111,7 +111,6 @@ func NewRulesets(store values) *Rulesets {
 	return &Rulesets{store: store, rulesets: map[[2]string]*ruleset{}, rules: map[string]*recordedRules{}, fleets: map[string]*recordedFleet{}}
 }
 
-// maxRulesets is how many are held at once.
 const maxRulesets = 16
 
 // Replayer returns one of a session's records, from the first. What found room when it was

@@ -33,7 +33,6 @@ const NotKnown = "The call was sent, and whether it happened is not known"
 // range JSON-RPC reserves.
 const codeRefused = 77
 
-// evidenceMark is the value of MetaEvidence.
 type evidenceMark struct {
 	ID         string `json:"id,omitempty"`
 	Admissible bool   `json:"admissible"`
@@ -86,7 +85,6 @@ func (g *Gateway) refusal(method policy.Method, outcome writ.Outcome, decision s
 	return downstream.Reply{Result: mark(strictjson.Of(append(b, `}],"isError":true}`...)), members...)}
 }
 
-// failure is a JSON-RPC error.
 func failure(code int, text string) downstream.Reply {
 	return downstream.Reply{Err: rpc.Errorf(code, "%s", text)}
 }

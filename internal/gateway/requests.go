@@ -129,7 +129,6 @@ func (g *Gateway) listTools(rs *ruleset) downstream.Reply {
 	return downstream.Reply{Result: listResult("tools", items)}
 }
 
-// callTool answers a tools/call.
 func (g *Gateway) callTool(ctx context.Context, r *downstream.Request, rs *ruleset) downstream.Reply {
 	name, ok := r.Params.Get("name").Text()
 	if !ok {
@@ -240,7 +239,6 @@ func (g *Gateway) list(ctx context.Context, r *downstream.Request, rs *ruleset) 
 	return downstream.Reply{Result: listResult(of.key, items)}
 }
 
-// resource answers a request about one resource.
 func (g *Gateway) resource(ctx context.Context, r *downstream.Request, rs *ruleset, method policy.Method) downstream.Reply {
 	uri, ok := r.Params.Get("uri").Text()
 	if !ok {

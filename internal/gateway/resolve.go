@@ -138,7 +138,6 @@ func (s *server) begins() []string {
 	return slices.Concat(s.bases, s.roots)
 }
 
-// look is one call looked at.
 type look struct {
 	ctx     context.Context
 	disk    disk

@@ -116,7 +116,6 @@ func (ru *rules) watch(s *server, first func(answered bool)) {
 	ru.watching.Go(func() { s.watch(s.running, ru.events.log, first, func() { rpc.Wake(ru.refresh) }) })
 }
 
-// serving is the fleet there is.
 func (ru *rules) serving() *fleet {
 	ru.mu.Lock()
 	defer ru.mu.Unlock()
@@ -225,7 +224,6 @@ func (ru *rules) listedNow() (next *ruleset) {
 	return next
 }
 
-// namesOf are the names the items of a list have.
 func namesOf(items [][]byte, member string) (names []string) {
 	for _, raw := range items {
 		if n := textMember(strictjson.Of(raw), member); n != "" {

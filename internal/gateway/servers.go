@@ -47,7 +47,6 @@ type server struct {
 	vain    uint64   // waiting for lists newer than at was in vain
 }
 
-// newServer returns a server that is not started.
 func (g *Gateway) newServer(c upstream.Config) *server {
 	dirs, programs, elsewhere := Given(c)
 	if len(dirs) > 1 && slices.Contains(dirs[1:], dirs[0]) {
@@ -80,7 +79,6 @@ func (s *server) start(ctx context.Context) error {
 	return s.conn.Start(s.running)
 }
 
-// end ends what start began.
 func (s *server) end() error {
 	if s.stop != nil {
 		s.stop()
@@ -195,7 +193,6 @@ func (s *server) said() (info upstream.Info, known bool) {
 	return s.info, s.known
 }
 
-// can reports whether the server promises something.
 func (s *server) can(capability string) bool {
 	info, _ := s.said()
 	return hasCapability(strictjson.Of(info.Capabilities), capability)

@@ -130,7 +130,6 @@ type handle struct{ id string }
 // PublicID is the name that may stand in records and logs.
 func (h handle) PublicID() string { return h.id }
 
-// openData is the data of a session's first record.
 type openData struct {
 	Principal string `json:"principal"`
 	Carrier   string `json:"carrier"`
@@ -444,7 +443,6 @@ func (ss *sessions) get(ctx context.Context, id string) (*session, error) {
 	}
 }
 
-// load folds a session from its records.
 func (ss *sessions) load(id string, f *fold) {
 	s := newSession(id, time.Time{})
 	if f.err = ss.restore(ss.lasting, s); f.err == nil || s.halted != nil {
@@ -483,7 +481,6 @@ func (ss *sessions) of(r *downstream.Request) (*session, error) {
 	return s, nil
 }
 
-// inMemory returns a session that is loaded, nil for any other.
 func (ss *sessions) inMemory(id string) *session {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()

@@ -21,7 +21,6 @@ import (
 // says whether it happened.
 const KindSettle audit.Kind = "settle"
 
-// settleData is its data.
 type settleData struct {
 	By       string `json:"by"` // as far as it is known
 	Decision uint64 `json:"decision"`

@@ -32,7 +32,6 @@ const (
 	turnLapse = 30 * time.Minute
 )
 
-// turnData is the data of a turn's record.
 type turnData struct {
 	Evidence   uint32 `json:"evidence"`
 	Admissible bool   `json:"admissible"`
@@ -152,7 +151,6 @@ func (ss *sessions) Unheard(ctx context.Context, in downstream.Session) (unheard
 	return unheard, err
 }
 
-// lapseData is the data of a lapse's record.
 type lapseData struct {
 	// Conversation is a digest of the name of the one that begins, "" where the same one
 	// goes on.

@@ -482,7 +482,6 @@ func (x *exchange) emptyEnd() {
 	x.w.WriteHeader(http.StatusNoContent)
 }
 
-// newStream makes the stream of one answer.
 func (x *exchange) newStream(keep bool) *stream { return newStream(keep && x.sse, !x.sse) }
 
 // anyHeader reports a field that is there, even empty.

@@ -213,7 +213,6 @@ func within(d time.Duration, f func()) {
 	}
 }
 
-// write writes what was queued.
 func (c *stdioConn) write() {
 	defer c.once.Do(func() { close(c.dead) })
 	put := func(m []byte) bool {
@@ -303,7 +302,6 @@ func (c *stdioConn) reply(message []byte) {
 	}
 }
 
-// line handles one line of input.
 func (c *stdioConn) line(l line) {
 	switch {
 	case errors.Is(l.err, rpc.ErrLineTooLong):
@@ -457,7 +455,6 @@ func (c *stdioConn) openSession() *refused {
 	return nil
 }
 
-// handle gives a request to the Router.
 func (c *stdioConn) handle(m rpc.Message, mt meta, done replies) *refused {
 	greeted := &c.hello
 	if c.era == Modern {
@@ -487,7 +484,6 @@ func (c *stdioConn) start(m rpc.Message, done replies, run func(context.Context)
 	return nil
 }
 
-// subscribe starts the notifications of a legacy connection.
 func (c *stdioConn) subscribe() {
 	q := newQueue(notesWaiting)
 	l := Listener{Principal: c.o.Principal, Session: c.session, Era: Legacy, Version: c.hello.version, Filter: Filter{All: true}}

@@ -213,7 +213,6 @@ func (s *stream) sent(reader, number int, shown bool) {
 	}
 }
 
-// delivered reports that all of it was written.
 func (s *stream) delivered() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +250,6 @@ func parseEventID(key []byte, conn, id string) (stream [16]byte, number int, ok 
 	return stream, int(binary.BigEndian.Uint32(b[16:])), true
 }
 
-// sse writes one event stream.
 type sse struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController

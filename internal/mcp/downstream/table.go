@@ -136,7 +136,6 @@ func (t *table) hangUp() {
 	}
 }
 
-// answer encodes a reply.
 func answer(id []byte, r Reply) []byte {
 	switch {
 	case r.Err != nil:

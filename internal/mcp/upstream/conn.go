@@ -168,7 +168,6 @@ func (k *call) finish(r Response) (first bool) {
 	return first
 }
 
-// answered reports whether finish was called.
 func (k *call) answered() bool {
 	select {
 	case <-k.done:

@@ -93,7 +93,6 @@ func (c *courier) notify(n notice) {
 
 func (c *courier) poke() { rpc.Wake(c.wake) }
 
-// run delivers until close.
 func (c *courier) run() {
 	defer close(c.done)
 	stop := func() bool { return false } // of the one timer that is set

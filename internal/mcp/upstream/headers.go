@@ -97,7 +97,6 @@ func collect(schema strictjson.Value, path []string, static bool, add func(bindi
 	return true
 }
 
-// paramHeaders returns the Mcp-Param-* headers of one call.
 func paramHeaders(schema, arguments strictjson.Value) (out [][2]string) {
 	if !schema.Exists() || !arguments.Exists() {
 		return nil

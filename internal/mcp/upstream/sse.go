@@ -72,7 +72,6 @@ func (e *events) event() (ev event, err error) {
 	}
 }
 
-// field takes in one line of an event.
 func (e *events) field(ev *event, line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

@@ -31,7 +31,6 @@ type stdio struct {
 	once   sync.Once
 }
 
-// startStdio starts the child and makes it c's link.
 func startStdio(c *conn) error {
 	proc, err := startProcess(&c.s.cfg)
 	if err != nil {
@@ -57,7 +56,6 @@ func startStdio(c *conn) error {
 
 func (l *stdio) listen() {}
 
-// read delivers every line until the pipe ends.
 func (l *stdio) read() {
 	defer close(l.gone)
 	lim := &l.c.s.limits
