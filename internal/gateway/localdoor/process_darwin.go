@@ -58,18 +58,3 @@ func parentOf(pid int) int {
 	}
 	return int(p.Eproc.Ppid)
 }
-
-// sameProgram is not known here.
-func sameProgram(int) bool { return false }
-
-// loose is not known here.
-func loose([]int, int) bool { return false }
-
-// strayed is not known here.
-func strayed([]int, origin) bool { return false }
-
-// originOf is not known here.
-func originOf(int) (origin, error) { return origin{}, ErrKin }
-
-// holders are not known here.
-func holders([]ends) (pids []int, closed []ends) { return nil, nil }

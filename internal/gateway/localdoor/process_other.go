@@ -16,17 +16,3 @@ func startedAt(int) string { return "" }
 func startOf(int) (start, among string) { return "", "" }
 
 func parentOf(int) int { return 0 }
-
-func sameProgram(int) bool { return false }
-
-// loose is not known here.
-func loose([]int, int) bool { return false }
-
-// strayed is not known here.
-func strayed([]int, origin) bool { return false }
-
-// originOf is not known here.
-func originOf(int) (origin, error) { return origin{}, ErrKin }
-
-// holders are not known here.
-func holders([]ends) (pids []int, closed []ends) { return nil, nil }
