@@ -101,16 +101,14 @@ func (x *exchange) listen(m rpc.Message) *refused {
 	defer leave()
 	l := Listener{Principal: x.principal, Session: x.given, Era: Modern, Version: Version20260728, Filter: want}
 	q := newQueue(notesWaiting)
-	granted, unsubscribe := h.router.Subscribe(x.r.Context(), l, x.deliver(q, want))
+	granted, unsubscribe := h.router.Subscribe(x.r.Context(), l, q.deliver(want, h.o.Refused.full(x.session)))
 	defer unsubscribe()
 	granted = granted.within(want)
 	out, err := startSSE(x.w)
 	if err != nil || out.event("", acknowledgement(m.ID, granted)) != nil {
 		return nil
 	}
-	if granted.empty() || x.pump(out, q, nil, over, granted, func(n note) []byte {
-		return rpc.Notification(n.method, withMeta(n.params, metaSubscription, m.ID))
-	}) {
+	if granted.empty() || x.pump(out, q, nil, over, granted, m.ID) {
 		out.event("", rpc.Response(m.ID, listenEnd(m.ID)))
 	}
 	return nil

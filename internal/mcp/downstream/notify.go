@@ -4,29 +4,17 @@ import (
 	"context"
 	"net/http"
 	"time"
-
-	"github.com/writ-project/writ/internal/mcp/rpc"
 )
-
-// deliver fills a queue with what f admits.
-func (x *exchange) deliver(q queue, f Filter) func(string, []byte) {
-	hook, session := x.h.o.Refused, x.session
-	return func(method string, params []byte) {
-		if isNote(method) && f.Admits(method, params) && !q.push(method, params) {
-			hook.told(noQueue, session)
-		}
-	}
-}
 
 // pump writes notifications until the client goes away (false), or replaced or over
 // is closed, the session ends or the gateway stops (true).
-func (x *exchange) pump(out *sse, q queue, replaced, over <-chan struct{}, f Filter, encode func(note) []byte) bool {
+func (x *exchange) pump(out *sse, q queue, replaced, over <-chan struct{}, f Filter, subscription []byte) bool {
 	tick := time.NewTicker(x.h.o.KeepAlive)
 	defer tick.Stop()
 	for {
 		select {
 		case <-q.Ready:
-			if n, ok := q.Pop(); ok && f.Admits(n.method, n.params) && out.event("", encode(n)) != nil {
+			if n, ok := q.Pop(); ok && f.Admits(n.method, n.params) && out.event("", n.message(subscription)) != nil {
 				return false
 			}
 		case <-tick.C:
@@ -73,13 +61,13 @@ func (x *exchange) get() *refused {
 	f := Filter{All: true}
 	q := newQueue(notesWaiting)
 	l := Listener{Principal: x.principal, Session: c.session, Era: Legacy, Version: c.hello.version, Filter: f}
-	_, unsubscribe := h.router.Subscribe(x.r.Context(), l, x.deliver(q, f))
+	_, unsubscribe := h.router.Subscribe(x.r.Context(), l, q.deliver(f, h.o.Refused.full(x.session)))
 	defer unsubscribe()
 	out, err := startSSE(x.w)
 	if err != nil {
 		return nil
 	}
-	x.pump(out, q, replaced, over, f, func(n note) []byte { return rpc.Notification(n.method, n.params) })
+	x.pump(out, q, replaced, over, f, nil)
 	return nil
 }
 

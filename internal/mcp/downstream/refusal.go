@@ -72,6 +72,9 @@ func no(why Why, status, code int, msg string) *refused {
 	return &refused{why: why, status: status, err: &rpc.Error{Code: code, Message: msg}}
 }
 
+// full tells that something for a session found no room.
+func (h Hook) full(s Session) func() { return func() { h.told(noQueue, s) } }
+
 // What a refusal says where Writ's own commands have more to say.
 const (
 	Stopping   = "the gateway is stopping"

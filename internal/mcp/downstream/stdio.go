@@ -487,27 +487,15 @@ func (c *stdioConn) start(m rpc.Message, done replies, run func(context.Context)
 func (c *stdioConn) subscribe() {
 	q := newQueue(notesWaiting)
 	l := Listener{Principal: c.o.Principal, Session: c.session, Era: Legacy, Version: c.hello.version, Filter: Filter{All: true}}
-	_, c.unsubscribe = c.router.Subscribe(c.ctx, l, c.deliver(q, l.Filter))
-	c.side.Go(func() {
-		c.pump(c.ctx, q, func(n note) []byte { return rpc.Notification(n.method, n.params) })
-	})
+	_, c.unsubscribe = c.router.Subscribe(c.ctx, l, q.deliver(l.Filter, c.o.Refused.full(c.session)))
+	c.side.Go(func() { c.pump(c.ctx, q, nil) })
 }
 
-// deliver fills a queue with what f admits.
-func (c *stdioConn) deliver(q queue, f Filter) func(string, []byte) {
-	session := c.session
-	return func(method string, params []byte) {
-		if isNote(method) && f.Admits(method, params) && !q.push(method, params) {
-			c.o.Refused.told(noQueue, session)
-		}
-	}
-}
-
-func (c *stdioConn) pump(ctx context.Context, q queue, encode func(note) []byte) {
+func (c *stdioConn) pump(ctx context.Context, q queue, subscription []byte) {
 	for {
 		select {
 		case <-q.Ready:
-			if n, ok := q.Pop(); ok && c.send(ctx, encode(n)) != nil {
+			if n, ok := q.Pop(); ok && c.send(ctx, n.message(subscription)) != nil {
 				return
 			}
 		case <-ctx.Done():
@@ -529,13 +517,13 @@ func (c *stdioConn) listen(m rpc.Message, done replies) *refused {
 	}
 	l := Listener{Principal: c.o.Principal, Session: c.session, Era: Modern, Version: Version20260728, Filter: want}
 	q := newQueue(notesWaiting)
-	deliver := c.deliver(q, want)
+	deliver := q.deliver(want, c.o.Refused.full(c.session))
 	c.side.Go(func() {
 		granted, unsubscribe := c.router.Subscribe(ctx, l, deliver)
 		defer unsubscribe()
 		granted = granted.within(want)
 		if c.send(ctx, acknowledgement(m.ID, granted)) == nil && !granted.empty() {
-			c.pump(ctx, q, func(n note) []byte { return rpc.Notification(n.method, withMeta(n.params, metaSubscription, m.ID)) })
+			c.pump(ctx, q, m.ID)
 		}
 		if c.table.end(call) {
 			done.serving(nil)

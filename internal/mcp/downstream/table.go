@@ -216,6 +216,23 @@ type note struct {
 	params []byte
 }
 
+// message is what its listener gets: on 2026-07-28 with the id of its subscription, else nil.
+func (n note) message(subscription []byte) []byte {
+	if subscription == nil {
+		return rpc.Notification(n.method, n.params)
+	}
+	return rpc.Notification(n.method, withMeta(n.params, metaSubscription, subscription))
+}
+
+// deliver fills the queue with what f admits, and calls full for what has no room.
+func (q queue) deliver(f Filter, full func()) func(string, []byte) {
+	return func(method string, params []byte) {
+		if isNote(method) && f.Admits(method, params) && !q.push(method, params) {
+			full()
+		}
+	}
+}
+
 func newQueue(limit int) queue { return queue{rpc.NewQueue[note](limit)} }
 
 // push reports false when the queue was full.
