@@ -174,32 +174,13 @@ func answerDiscover(ctx context.Context, r Router) []byte {
 // withMeta returns params with one member of _meta set, every other value as
 // it stood.
 func withMeta(params []byte, key string, value []byte) []byte {
-	ms, _ := strictjson.Members(params)
-	entry := append(append(strictjson.Quote(key), ':'), value...)
-	b := append([]byte(`{"_meta":{`), entry...)
-	for _, m := range ms {
-		if m.Name != "_meta" {
-			continue
-		}
-		inner, _ := strictjson.Members(m.Value)
-		for _, x := range inner {
-			if x.Name != key {
-				b = appendMember(b, x)
-			}
-		}
+	begin := func(in []byte, first strictjson.Member) []byte {
+		all, _ := strictjson.Members(in)
+		all = slices.DeleteFunc(all, func(m strictjson.Member) bool { return m.Name == first.Name })
+		return strictjson.Make(slices.Insert(all, 0, first)...).Raw()
 	}
-	b = append(b, '}')
-	for _, m := range ms {
-		if m.Name != "_meta" {
-			b = appendMember(b, m)
-		}
-	}
-	return append(b, '}')
-}
-
-func appendMember(b []byte, m strictjson.Member) []byte {
-	b = append(append(b, ','), strictjson.Quote(m.Name)...)
-	return append(append(b, ':'), m.Value...)
+	meta := begin(strictjson.Get(params, "_meta"), strictjson.Member{Name: key, Value: value})
+	return begin(params, strictjson.Member{Name: "_meta", Value: meta})
 }
 
 // oneLine returns a message without line breaks, which end a message on stdio

@@ -15,24 +15,21 @@ func (c *conn) startListening(capabilities []byte) {
 	if !c.modern.Load() {
 		return
 	}
-	var wanted []byte
+	var wanted []strictjson.Member
 	for _, kind := range []string{"tools", "prompts", "resources"} {
 		if v := strictjson.Get(strictjson.Get(capabilities, kind), "listChanged"); string(v) == "true" {
-			if wanted != nil {
-				wanted = append(wanted, ',')
-			}
-			wanted = append(wanted, `"`+kind+`ListChanged":true`...)
+			wanted = append(wanted, strictjson.Member{Name: kind + "ListChanged", Value: v})
 		}
 	}
 	if wanted == nil {
 		return
 	}
-	params := append(append([]byte(`{"notifications":{`), wanted...), "}}"...)
+	params := strictjson.Make(strictjson.Member{Name: "notifications", Value: strictjson.Make(wanted...).Raw()})
 	c.wg.Go(func() {
 		delay := c.s.limits.RestartMin
 		for {
 			acked := false
-			out := c.listenOnce(c.ctx, Request{Params: strictjson.Of(params)}, func() { acked = true; c.s.changes.Add(1) })
+			out := c.listenOnce(c.ctx, Request{Params: params}, func() { acked = true; c.s.changes.Add(1) })
 			if c.ctx.Err() != nil || out.End == Answered && out.Err != nil {
 				return // closed, or the server does not want this
 			}
