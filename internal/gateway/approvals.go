@@ -42,13 +42,6 @@ type approvals struct {
 	grow       func(ctx context.Context, lines []policy.Grown, record func() error) error // nil where nothing grows
 }
 
-func (a *approvals) answers(principal string) (by string, label writ.Label, ok bool) {
-	if a.answersFor == nil {
-		return "", 0, false
-	}
-	return a.answersFor(principal)
-}
-
 // surface says how the call may be put to a person: at this process's terminal or at
 // its own client, where that is his, own being nil elsewhere, and how long it is held
 // for an answer, not at all where nobody watches. ok is false where nobody can be
@@ -61,7 +54,7 @@ func (c *judgedCall) surface() (own approval.Surface, wait time.Duration, ok boo
 	if a.own != nil {
 		return a.own, approval.Stands, true
 	}
-	_, _, his := a.answers(c.r.Principal)
+	_, _, his := a.answersFor(c.r.Principal)
 	switch his = his && downstream.MayAsk(c.r.Version, c.r.ClientCapabilities, "elicitation/create", nil); {
 	case his && c.r.Era == downstream.Legacy:
 		return c.elicit, approval.Waits, true
@@ -185,7 +178,7 @@ func (c *judgedCall) elicitLater(_ context.Context, q approval.Question) {
 // its wire has for answers and no tool's arguments can hold; whether the client is
 // still a person's is looked up anew.
 func (c *judgedCall) heard(id string, answer strictjson.Value) (kept []policy.Grown, err error) {
-	by, label, his := c.g.approvals.answers(c.r.Principal)
+	by, label, his := c.g.approvals.answersFor(c.r.Principal)
 	of, asks := c.g.approvals.queue.Asked(id)
 	if his && asks == "" {
 		return nil, approval.ErrUnknown
@@ -217,13 +210,10 @@ const approvalState = "approval "
 // approvalInput names the question within what a client is asked.
 const approvalInput = "approval"
 
-// inputRequired asks the client what its person says, and to make the call again.
-func (c *judgedCall) inputRequired() downstream.Reply {
+// askAgain asks the client what its person says, and to make the call again.
+func (c *judgedCall) askAgain() downstream.Reply {
 	params, _ := c.question.Elicitation()
-	ask := strictjson.Set([]byte(`{"method":"elicitation/create"}`), "params", params)
-	state := c.g.sessions.seal(c.s.id, c.call, []byte(approvalState+c.question.ID))
-	out := strictjson.Set([]byte(`{"resultType":"input_required"}`), "inputRequests", strictjson.Set([]byte("{}"), approvalInput, ask))
-	return downstream.Reply{Result: strictjson.Set(out, "requestState", strictjson.Quote(state))}
+	return inputRequired(approvalInput, "elicitation/create", params, c.g.sessions.seal(c.s.id, c.call, []byte(approvalState+c.question.ID)))
 }
 
 // takeAnswer reads the retry of a call that was put to a person: with his answer on

@@ -310,7 +310,7 @@ func (c *judgedCall) refused() downstream.Reply {
 	}
 	d := c.newest()
 	if c.question != nil && d.Outcome.Rejection.Reason == writ.ApprovalPending {
-		return c.inputRequired()
+		return c.askAgain()
 	}
 	c.fault(string(d.Outcome.Rejection.Reason))
 	return c.g.refusal(c.call.Method, d.Outcome, c.name(d))

@@ -139,6 +139,9 @@ func New(o Options) (*Gateway, error) {
 	if o.Policy == nil || o.Store == nil {
 		return nil, errors.New("gateway: a policy and a store are needed")
 	}
+	if o.AnswersFor == nil {
+		o.AnswersFor = func(string) (string, writ.Label, bool) { return "", 0, false }
+	}
 	g := &Gateway{approvals: approvals{o.Approvals, o.ApprovalsStand, o.Own, o.AnswersFor, o.Grow}, inside: o.Inside, disk: thisDisk{}, shadow: o.Shadow, version: o.Version, credential: o.Credential, ended: o.Ended, policyFile: o.PolicyFile,
 		events: newEvents(o.Log), listeners: &listeners{open: map[*listener]bool{}, subs: map[subscription]bool{}}, places: newPlaces(o.Store, cmp.Or(o.Namespace, defaultNamespace))}
 	g.events.otlp = o.OTLP

@@ -242,14 +242,17 @@ func (p *suspension) suspend() (_ downstream.Reply, ok bool) {
 			p.call.conclude(p.end())
 		}
 	})
-	ask := strictjson.Set([]byte("{}"), "method", strictjson.Quote(p.open.method))
-	if p.open.params != nil {
-		ask = strictjson.Set(ask, "params", p.open.params)
+	return inputRequired("1", p.open.method, p.open.params, token), true
+}
+
+// inputRequired asks a client of 2026-07-28 to make the call again with an answer, and this state.
+func inputRequired(name, method string, params []byte, state string) downstream.Reply {
+	ask := strictjson.Set([]byte("{}"), "method", strictjson.Quote(method))
+	if params != nil {
+		ask = strictjson.Set(ask, "params", params)
 	}
-	out := []byte(`{"resultType":"input_required"}`)
-	out = strictjson.Set(out, "inputRequests", strictjson.Set([]byte("{}"), "1", ask))
-	out = strictjson.Set(out, "requestState", strictjson.Quote(token))
-	return downstream.Reply{Result: out}, true
+	out := strictjson.Set([]byte(`{"resultType":"input_required"}`), "inputRequests", strictjson.Set([]byte("{}"), name, ask))
+	return downstream.Reply{Result: strictjson.Set(out, "requestState", strictjson.Quote(state))}
 }
 
 // park keeps a call that waits for an answer, if not too many do.
