@@ -47,7 +47,7 @@ const (
 type Options struct {
 	Endpoint string            // before /v1/traces and /v1/logs
 	Header   map[string]string // goes with each request
-	Signals  []string          // Traces, Logs; none is both
+	Signals  []string          // Traces, Logs
 	Version  string            // of the product
 	Log      *slog.Logger      // hears when the collector takes nothing, and when it does again
 }

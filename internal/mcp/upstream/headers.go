@@ -39,17 +39,9 @@ type binding struct {
 // when one of them breaks the protocol's rules: then the tool must not be used
 // over HTTP (attack T10).
 func bindings(schema strictjson.Value) (out []binding, ok bool) {
-	seen := map[string]bool{}
-	ok = collect(schema, nil, true, func(b binding) bool {
-		low := strings.ToLower(b.header)
-		if seen[low] {
-			return false
-		}
-		seen[low] = true
-		out = append(out, b)
-		return true
-	})
-	return out, ok
+	a := annotations{seen: map[string]bool{}}
+	a.walk(schema, nil, true)
+	return a.all, !a.bad
 }
 
 // named are the keywords whose value maps free names to schemas; data are those
@@ -61,40 +53,44 @@ var (
 	data = map[string]bool{"enum": true, "const": true, "default": true, "examples": true, "required": true}
 )
 
-// collect walks a schema. static says that the place is reached from the root
+type annotations struct {
+	all  []binding
+	seen map[string]bool // their names in lower case
+	bad  bool
+}
+
+// walk reads a schema. static says that the place is reached from the root
 // by properties alone: only there an annotation has a meaning.
-func collect(schema strictjson.Value, path []string, static bool, add func(binding) bool) bool {
+func (a *annotations) walk(schema strictjson.Value, path []string, static bool) {
 	for _, e := range schema.Elements() {
-		if !collect(e, path, false, add) {
-			return false
-		}
+		a.walk(e, path, false)
 	}
 	for keyword, v := range schema.Members() {
 		switch {
 		case keyword == "x-mcp-header":
-			name, ok := v.Text()
-			kind, _ := schema.Get("type").Text()
-			if !ok || !static || len(path) == 0 || len(name) > 128 || !httpguts.ValidHeaderFieldName(name) ||
-				kind != "string" && kind != "integer" && kind != "boolean" {
-				return false
-			}
-			if !add(binding{append([]string(nil), path...), name}) {
-				return false
-			}
+			a.add(schema, v, path, static)
 		case data[keyword]:
 		case named[keyword]:
 			for name, s := range v.Members() {
-				if !collect(s, append(path[:len(path):len(path)], name), static && keyword == "properties", add) {
-					return false
-				}
+				a.walk(s, append(path[:len(path):len(path)], name), static && keyword == "properties")
 			}
 		default:
-			if !collect(v, path, false, add) {
-				return false
-			}
+			a.walk(v, path, false)
 		}
 	}
-	return true
+}
+
+func (a *annotations) add(schema, header strictjson.Value, path []string, static bool) {
+	name, _ := header.Text()
+	kind, _ := schema.Get("type").Text()
+	low := strings.ToLower(name)
+	if !static || len(path) == 0 || len(name) > 128 || !httpguts.ValidHeaderFieldName(name) || a.seen[low] ||
+		kind != "string" && kind != "integer" && kind != "boolean" {
+		a.bad = true
+		return
+	}
+	a.seen[low] = true
+	a.all = append(a.all, binding{path, name})
 }
 
 func paramHeaders(schema, arguments strictjson.Value) (out [][2]string) {
