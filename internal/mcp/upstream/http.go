@@ -68,7 +68,7 @@ var ownHeaders = map[string]bool{
 	"host": true, "content-length": true, "content-type": true, "content-encoding": true,
 	"accept": true, "accept-encoding": true, "connection": true, "transfer-encoding": true,
 	"te": true, "trailer": true, "upgrade": true, "last-event-id": true, "idempotency-key": true,
-	"x-idempotency-key": true, "origin": true, "cookie": false,
+	"x-idempotency-key": true, "origin": true,
 }
 
 // startHTTP makes Streamable HTTP c's link. The client uses no proxy of the
@@ -361,7 +361,7 @@ func (w *web) resume(ctx context.Context, last string, retry time.Duration, trie
 		if err != nil {
 			continue
 		}
-		if resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream" {
+		if isStream(resp) {
 			return resp, true
 		}
 		resp.Body.Close()
@@ -395,8 +395,7 @@ func (w *web) listen() {
 		for again := false; ; {
 			resp, err := w.get(w.c.ctx, last)
 			if err == nil {
-				status, kind := resp.StatusCode, mediaType(resp)
-				if status == http.StatusOK && kind == "text/event-stream" {
+				if isStream(resp) {
 					if again {
 						w.c.s.unheard()
 					} else {
@@ -414,10 +413,10 @@ func (w *web) listen() {
 				}
 				resp.Body.Close()
 				switch {
-				case status == http.StatusNotFound && w.sessionID() != "" && last != "":
+				case resp.StatusCode == http.StatusNotFound && w.sessionID() != "" && last != "":
 					w.c.die(errSessionGone)
 					return
-				case status != http.StatusOK && status < 500, status == http.StatusOK && kind != "text/event-stream":
+				case !isStream(resp) && resp.StatusCode < 500:
 					return // 405 and its like: this server has no such stream
 				}
 			}
@@ -481,6 +480,10 @@ func (w *web) close() {
 	}
 	w.wg.Wait()
 	w.client.CloseIdleConnections()
+}
+
+func isStream(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusOK && mediaType(resp) == "text/event-stream"
 }
 
 func mediaType(resp *http.Response) string {
