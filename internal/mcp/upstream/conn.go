@@ -524,7 +524,7 @@ func (c *conn) ask(m rpc.Message, from *call) {
 		return
 	}
 	need := rpc.AskCapability[m.Method]
-	if c.modern.Load() || need == "" || strictjson.Get(c.s.capabilities(), need) == nil {
+	if c.modern.Load() || need == "" || strictjson.Get(c.s.cfg.ClientCapabilities, need) == nil {
 		c.s.courier.event(UndeclaredAsk)
 		c.link.tell(rpc.ErrorResponse(m.ID, rpc.Errorf(rpc.CodeMethodNotFound, "method not found")))
 		return

@@ -106,7 +106,7 @@ func (c *conn) handshake(ctx context.Context, probe bool) (Info, error) {
 	c.version = ""
 	c.modern.Store(false)
 	params := []byte(`{"protocolVersion":"` + LatestLegacy + `","capabilities":`)
-	params = append(append(params, c.s.capabilities()...), `,"clientInfo":`...)
+	params = append(append(params, c.s.cfg.ClientCapabilities...), `,"clientInfo":`...)
 	params = append(append(params, c.s.clientInfo()...), '}')
 	r := c.do(ctx, Request{Method: "initialize", Params: strictjson.Of(params)}, true)
 	if r.End != Answered || r.Err != nil {

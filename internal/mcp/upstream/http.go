@@ -90,11 +90,9 @@ func startHTTP(c *conn) {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	w.bare, _ = http.NewRequest(http.MethodGet, c.s.cfg.URL, nil) // nil is seen by request
-	if w.bare != nil {
-		for k, v := range c.s.cfg.Header {
-			w.bare.Header.Set(k, v)
-		}
+	w.bare, _ = http.NewRequest(http.MethodGet, c.s.cfg.URL, nil) // Config.Validate has parsed it
+	for k, v := range c.s.cfg.Header {
+		w.bare.Header.Set(k, v)
 	}
 	c.link = w
 	w.wg.Go(w.teller)
@@ -109,9 +107,6 @@ func (w *web) sessionID() string {
 // request builds one HTTP request. The host is that of the operator's URL
 // (attack S04), and no header comes from anywhere but Config and this file.
 func (w *web) request(ctx context.Context, method string, body []byte) (*http.Request, error) {
-	if w.bare == nil {
-		return nil, errors.New("the request could not be built")
-	}
 	req := w.bare.WithContext(ctx)
 	req.Method, req.Header = method, make(http.Header, len(w.bare.Header)+8)
 	if body != nil {

@@ -227,7 +227,7 @@ func (c *conn) meta(k *call) []byte {
 	if c.modern.Load() {
 		can := k.request.ClientCapabilities
 		if can == nil {
-			can = c.s.capabilities()
+			can = c.s.cfg.ClientCapabilities
 		}
 		ms = append(ms,
 			strictjson.Member{Name: metaPrefix + "protocolVersion", Value: strictjson.Quote(c.version)},

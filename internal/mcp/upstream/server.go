@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ const (
 func New(cfg Config, cb Callbacks, clock Clock) *Server {
 	if clock == nil {
 		clock = realClock{}
+	}
+	if cfg.ClientCapabilities == nil {
+		cfg.ClientCapabilities = []byte("{}")
 	}
 	s := &Server{
 		cfg: cfg, limits: cfg.Limits.WithDefaults(), clock: clock,
@@ -304,17 +308,6 @@ func (s *Server) onlyOwner() string {
 	return s.owner
 }
 
-func (s *Server) capabilities() []byte {
-	if s.cfg.ClientCapabilities == nil {
-		return []byte("{}")
-	}
-	return s.cfg.ClientCapabilities
-}
-
 func (s *Server) clientInfo() []byte {
-	v := s.cfg.Version
-	if v == "" {
-		v = "0"
-	}
-	return append(append([]byte(`{"name":"writ","version":`), strictjson.Quote(v)...), '}')
+	return append(append([]byte(`{"name":"writ","version":`), strictjson.Quote(cmp.Or(s.cfg.Version, "0"))...), '}')
 }
