@@ -414,16 +414,8 @@ func unrecovered(f func()) {
 	f()
 }
 
-// copy empties a stream into the exchange.
-func (x *exchange) copy(s *stream, c *conn, resumed bool) *refused {
-	reader, ok := s.attach(-1)
-	if !ok {
-		return noReplay
-	}
-	return x.drain(s, c, reader, resumed)
-}
-
-func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused {
+// drain empties a stream into the exchange.
+func (x *exchange) drain(s *stream, c *conn, reader int, started bool) {
 	defer s.detach(reader)
 	var out *sse
 	var tick <-chan time.Time // from the first event on: nothing keeps a single answer alive
@@ -435,7 +427,7 @@ func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused 
 		return err
 	}
 	if started && start() != nil {
-		return nil
+		return
 	}
 	for {
 		m, n, alone, status, wait := s.next(reader)
@@ -443,14 +435,14 @@ func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused 
 		case m != nil && alone && out == nil && x.json:
 			writeJSON(x.w, status, m)
 			s.sent(reader, n, false)
-			return nil
+			return
 		case m != nil:
 			id := ""
 			if s.keep {
 				id = eventID(x.h.key, c.key, s.id, n)
 			}
 			if start() != nil || out.event(id, m) != nil {
-				return nil
+				return
 			}
 			s.sent(reader, n, id != "")
 			continue
@@ -458,15 +450,15 @@ func (x *exchange) drain(s *stream, c *conn, reader int, started bool) *refused 
 			if out == nil {
 				x.emptyEnd()
 			}
-			return nil
+			return
 		}
 		select {
 		case <-wait:
 		case <-x.r.Context().Done():
-			return nil
+			return
 		case <-tick:
 			if out.comment() != nil {
-				return nil
+				return
 			}
 		}
 	}

@@ -430,7 +430,8 @@ func (x *exchange) initialize(m rpc.Message) *refused {
 	x.w.Header().Set(headerSession, id)
 	s := x.newStream(false)
 	s.finish(rpc.Response(m.ID, answerHello(x.r.Context(), h.router, hi.version)), http.StatusOK)
-	x.copy(s, c, false)
+	reader, _ := s.attach(-1) // of a stream that nobody knows
+	x.drain(s, c, reader, false)
 	return nil
 }
 

@@ -91,7 +91,8 @@ func (x *exchange) resume(c *conn, last string) *refused {
 	if !ok {
 		return noReplay
 	}
-	return x.drain(s, c, reader, true)
+	x.drain(s, c, reader, true)
+	return nil
 }
 
 // delete ends a session, or at an endpoint a connection of it.

@@ -119,12 +119,6 @@ type stdioConn struct {
 	unsubscribe func()
 }
 
-// line is one line of input, or why it is none.
-type line struct {
-	text []byte
-	err  error
-}
-
 // read handles each line of the input until it ends. Who has read a request serves it, and
 // another goes on reading: so no request waits until somebody wakes up for it.
 func (c *stdioConn) read() {
@@ -133,7 +127,7 @@ func (c *stdioConn) read() {
 		if err != nil && !errors.Is(err, rpc.ErrLineTooLong) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			break
 		}
-		work, ok := c.handled(line{b, err})
+		work, ok := c.handled(b, err)
 		if !ok {
 			break
 		}
@@ -151,13 +145,13 @@ func (c *stdioConn) read() {
 
 // handled handles a line and returns the requests in it that are to be served. It is not ok
 // once the connection has ended.
-func (c *stdioConn) handled(l line) (work []func(), ok bool) {
+func (c *stdioConn) handled(line []byte, err error) (work []func(), ok bool) {
 	c.handling.Lock()
 	defer c.handling.Unlock()
 	if c.ended {
 		return nil, false
 	}
-	c.line(l)
+	c.line(line, err)
 	work, c.work = c.work, nil
 	return work, true
 }
@@ -302,17 +296,17 @@ func (c *stdioConn) reply(message []byte) {
 	}
 }
 
-func (c *stdioConn) line(l line) {
+func (c *stdioConn) line(line []byte, err error) {
 	switch {
-	case errors.Is(l.err, rpc.ErrLineTooLong):
+	case errors.Is(err, rpc.ErrLineTooLong):
 		c.report(noTooLarge)
 		c.reply(rpc.ErrorResponse(nil, noTooLarge.err))
 		return
-	case l.err != nil: // a half line is never acted on, even if it looks whole
+	case err != nil: // a half line is never acted on, even if it looks whole
 		c.report(noHalfLine)
 		return
 	}
-	text := bytes.TrimSpace(l.text)
+	text := bytes.TrimSpace(line)
 	if len(text) == 0 {
 		return
 	}
@@ -331,8 +325,8 @@ func (c *stdioConn) line(l line) {
 		}
 		return
 	}
-	m, err := rpc.Parse(l.text, c.limits)
-	c.message(m, err, c.alone)
+	m, bad := rpc.Parse(line, c.limits)
+	c.message(m, bad, c.alone)
 }
 
 // message handles one message of a line, or why it is none; done is called
