@@ -2,7 +2,6 @@ package localdoor
 
 import (
 	"context"
-	"os"
 	"slices"
 )
 
@@ -27,14 +26,7 @@ func Below(ctx context.Context, client int) error {
 // none of these: the gateway, and the clients whose agents could have started it. It is
 // ErrKin where it does, or cannot be traced, and ErrLoose where it may (see Apart).
 func ByHand(client int, not ...int) error {
-	above, err := ancestry(client)
-	if err != nil || slices.ContainsFunc(above[1:], func(p int) bool { return slices.Contains(not, p) }) {
-		return ErrKin
-	}
-	if slices.ContainsFunc(not, func(p int) bool { return p != os.Getpid() && loose(above, p) }) {
-		return ErrLoose
-	}
-	return nil
+	return apartFrom(client, 1, not)
 }
 
 // Above are the processes that one descends from, the nearest first, as far as they can

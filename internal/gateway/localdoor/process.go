@@ -101,18 +101,19 @@ func Apart(ctx context.Context, from ...int) error {
 			return ErrKin
 		}
 	}
-	if err := apartFrom(by.pid, from, callers...); err != nil || by.runs() {
+	if err := apartFrom(by.pid, 0, from, callers...); err != nil || by.runs() {
 		return err
 	}
 	return ErrKin
 }
 
 // Aside is Apart of this very process.
-func Aside(from ...int) error { return apartFrom(os.Getpid(), from) }
+func Aside(from ...int) error { return apartFrom(os.Getpid(), 0, from) }
 
-func apartFrom(pid int, from []int, callers ...origin) error {
+// apartFrom is Apart of a process, or with 1 of those that it descends from.
+func apartFrom(pid, first int, from []int, callers ...origin) error {
 	line, err := ancestry(pid)
-	if err != nil || slices.ContainsFunc(line, func(p int) bool { return slices.Contains(from, p) }) ||
+	if err != nil || slices.ContainsFunc(line[first:], func(p int) bool { return slices.Contains(from, p) }) ||
 		slices.ContainsFunc(callers, func(o origin) bool { return slices.Contains(line, o.pid) && o.runs() }) {
 		return ErrKin
 	}
