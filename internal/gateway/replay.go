@@ -372,11 +372,7 @@ func (rs *Rulesets) Pinned(ctx context.Context, records iter.Seq2[audit.Item, er
 	}
 	slices.Reverse(named)
 	for _, rules := range named[:min(len(named), maxRulesets)] {
-		s, err := rs.readRules(ctx, rules)
-		if err != nil {
-			return nil, err
-		}
-		all, err := rs.listed(ctx, s)
+		_, all, err := rs.listed(ctx, rules)
 		if err != nil {
 			return nil, err
 		}
@@ -411,13 +407,17 @@ func turns(records iter.Seq2[audit.Item, error], f func(rec *audit.Record, rules
 	return nil
 }
 
-// listed are the definitions that calls were judged by.
-func (rs *Rulesets) listed(ctx context.Context, s *statedRules) ([]gate.Definition, error) {
+// listed are the rules of that name, and the definitions that calls were judged by.
+func (rs *Rulesets) listed(ctx context.Context, rules string) (s *statedRules, all []gate.Definition, err error) {
+	if s, err = rs.readRules(ctx, rules); err != nil {
+		return nil, nil, err
+	}
 	b, err := rs.blob(ctx, s.Definitions)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return decodeDefinitions(b)
+	all, err = decodeDefinitions(b)
+	return s, all, err
 }
 
 // Turn is a call from which on calls were judged by other rules than those before it.
@@ -447,15 +447,11 @@ func (rs *Rulesets) Turns(ctx context.Context, records iter.Seq2[audit.Item, err
 	for i, rules := range named {
 		t, known := read[rules]
 		if !known {
-			s, err := rs.readRules(ctx, rules)
+			s, all, err := rs.listed(ctx, rules)
 			if err != nil {
 				return nil, err
 			}
 			if t.Policy, err = rs.blob(ctx, s.Policy); err != nil {
-				return nil, err
-			}
-			all, err := rs.listed(ctx, s)
-			if err != nil {
 				return nil, err
 			}
 			t.Digest, t.Pins, t.Listed = s.Policy, map[string]string{}, map[string]string{}
