@@ -91,8 +91,10 @@ func (h *Hooks) add(b []byte, e HookEvent) ([]byte, error) {
 }
 
 func elements(list *hujson.Value) (all []*hujson.Value) {
-	if list != nil {
-		a := list.Value.(*hujson.Array)
+	if list == nil {
+		return nil
+	}
+	if a, ok := list.Value.(*hujson.Array); ok {
 		for i := range a.Elements {
 			all = append(all, &a.Elements[i])
 		}
@@ -109,20 +111,11 @@ func hooksIn(b []byte, event string) (root, hooks, list *hujson.Value, err error
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	top, ok := v.Value.(*hujson.Object)
-	if !ok {
-		return nil, nil, nil, &Error{Why: "the file is no JSON object"}
-	}
-	m, err := member(b, top, "hooks")
-	if err != nil || m == nil {
+	if hooks, err = objectIn(b, &v, "hooks"); err != nil || hooks == nil {
 		return &v, nil, nil, err
 	}
-	hooks = &m.Value
-	o, ok := hooks.Value.(*hujson.Object)
-	if !ok {
-		return nil, nil, nil, fault(b, hooks.StartOffset, `"hooks" is no JSON object`)
-	}
-	if m, err = member(b, o, event); err != nil || m == nil {
+	m, err := member(b, hooks, event)
+	if err != nil || m == nil {
 		return &v, hooks, nil, err
 	}
 	if _, ok := m.Value.Value.(*hujson.Array); !ok {
@@ -134,15 +127,11 @@ func hooksIn(b []byte, event string) (root, hooks, list *hujson.Value, err error
 // parts are where the members of an object are, or the elements of a list, and what stands
 // before the last one.
 func parts(in *hujson.Value) (all []span, before hujson.Extra) {
-	switch t := in.Value.(type) {
-	case *hujson.Object:
-		for _, m := range members(t) {
-			all, before = append(all, span{m.Name.StartOffset, m.Value.EndOffset}), m.Name.BeforeExtra
-		}
-	case *hujson.Array:
-		for _, v := range elements(in) {
-			all, before = append(all, at(v)), v.BeforeExtra
-		}
+	for _, m := range members(in) {
+		all, before = append(all, span{m.Name.StartOffset, m.Value.EndOffset}), m.Name.BeforeExtra
+	}
+	for _, v := range elements(in) {
+		all, before = append(all, at(v)), v.BeforeExtra
 	}
 	return all, before
 }
@@ -204,15 +193,17 @@ func (h *Hooks) Remove(b []byte) (out []byte, left []string, err error) {
 			return nil, nil, err
 		}
 		if len(elements(list)) == 0 && slices.Contains(h.Made, "hooks/"+e.Name) {
-			out = cut(out, hooks, indexOf(hooks.Value.(*hujson.Object), e.Name))
+			out = cut(out, hooks, indexOf(hooks, e.Name))
 		}
 	}
 	root, hooks, _, err := hooksIn(out, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	if hooks != nil && len(hooks.Value.(*hujson.Object).Members) == 0 && slices.Contains(h.Made, "hooks") {
-		out = cut(out, root, indexOf(root.Value.(*hujson.Object), "hooks"))
+	if hooks != nil && slices.Contains(h.Made, "hooks") {
+		if all, _ := parts(hooks); len(all) == 0 {
+			out = cut(out, root, indexOf(root, "hooks"))
+		}
 	}
 	if h.Whole && string(out) == "{\n}\n" {
 		out = []byte(h.Blank)
@@ -221,19 +212,32 @@ func (h *Hooks) Remove(b []byte) (out []byte, left []string, err error) {
 	return out, left, nil
 }
 
-func indexOf(o *hujson.Object, name string) int {
-	return slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool { return m.Name.Value.(hujson.Literal).String() == name })
+// indexOf is which member of an object has a name that is there.
+func indexOf(in *hujson.Value, name string) (i int) {
+	for n := range members(in) {
+		if n == name {
+			break
+		}
+		i++
+	}
+	return i
 }
 
-// cut takes a member or element out, with what was put before it.
-func cut(b []byte, in *hujson.Value, i int) []byte {
+// cutOf is what goes with a member or element: it, and what is between it and the one before it, else
+// the one behind it; of the only one all that stands before it.
+func cutOf(in *hujson.Value, i int) (cut, between span) {
 	all, _ := parts(in)
-	from, to := in.StartOffset+1, all[i].to
 	switch {
 	case i > 0:
-		from = all[i-1].to
+		return span{all[i-1].to, all[i].to}, span{all[i-1].to, all[i].from}
 	case len(all) > 1:
-		from, to = all[0].from, all[1].from
+		return span{all[0].from, all[1].from}, span{all[0].to, all[1].from}
 	}
-	return slices.Concat(b[:from], b[to:])
+	return span{in.StartOffset + 1, all[i].to}, span{}
+}
+
+// cut takes a member or element out.
+func cut(b []byte, in *hujson.Value, i int) []byte {
+	c, _ := cutOf(in, i)
+	return slices.Concat(b[:c.from], b[c.to:])
 }

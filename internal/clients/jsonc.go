@@ -70,15 +70,20 @@ func behind(b []byte, from int, end string) int {
 	return len(b)
 }
 
-// members are those of an object, by their names.
-func members(o *hujson.Object) iter.Seq2[string, *hujson.ObjectMember] {
+// members are those of an object, by their names; what is none has none.
+func members(v *hujson.Value) iter.Seq2[string, *hujson.ObjectMember] {
 	return func(yield func(string, *hujson.ObjectMember) bool) {
-		for i := range o.Members {
-			if m := &o.Members[i]; !yield(m.Name.Value.(hujson.Literal).String(), m) {
-				return
-			}
+		o, ok := v.Value.(*hujson.Object)
+		for i := 0; ok && i < len(o.Members); i++ {
+			m := &o.Members[i]
+			ok = yield(m.Name.Value.(hujson.Literal).String(), m)
 		}
 	}
+}
+
+func isObject(v *hujson.Value) bool {
+	_, is := v.Value.(*hujson.Object)
+	return is
 }
 
 // textOf is a text; ok is false for anything else.
@@ -91,8 +96,8 @@ func textOf(v *hujson.Value) (text string, ok bool) {
 }
 
 // member finds a member of an object by its name.
-func member(b []byte, o *hujson.Object, name string) (found *hujson.ObjectMember, err error) {
-	for n, m := range members(o) {
+func member(b []byte, v *hujson.Value, name string) (found *hujson.ObjectMember, err error) {
+	for n, m := range members(v) {
 		if n != name {
 			continue
 		}
@@ -104,15 +109,26 @@ func member(b []byte, o *hujson.Object, name string) (found *hujson.ObjectMember
 	return found, nil
 }
 
+// objectIn finds the object that a member of another is, or of the file, nil where there is none.
+func objectIn(b []byte, v *hujson.Value, name string) (*hujson.Value, error) {
+	if !isObject(v) {
+		return nil, &Error{Why: "the file is no JSON object"}
+	}
+	m, err := member(b, v, name)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	if !isObject(&m.Value) {
+		return nil, fault(b, m.Value.StartOffset, "%q is no JSON object", name)
+	}
+	return &m.Value, nil
+}
+
 // once is an error where an object below v has a name twice.
 func once(b []byte, v *hujson.Value) error {
 	for v := range v.All() {
-		o, ok := v.Value.(*hujson.Object)
-		if !ok {
-			continue
-		}
 		seen := map[string]bool{}
-		for name, m := range members(o) {
+		for name, m := range members(v) {
 			if seen[name] {
 				return fault(b, m.Name.StartOffset, "%q stands twice", name)
 			}
@@ -130,21 +146,13 @@ func (l Layout) readJSON(b []byte) (all []Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	top, ok := root.Value.(*hujson.Object)
-	if !ok {
-		return nil, &Error{Why: "the file is no JSON object"}
-	}
-	var at *hujson.ObjectMember
-	servers := top
+	servers := &root
 	for _, name := range append(slices.Clone(l.Under), l.Key) {
-		if at, err = member(b, servers, name); err != nil || at == nil {
+		if servers, err = objectIn(b, servers, name); err != nil || servers == nil {
 			return nil, err
 		}
-		if servers, ok = at.Value.Value.(*hujson.Object); !ok {
-			return nil, fault(b, at.Value.StartOffset, "%q is no JSON object", name)
-		}
 	}
-	if err := once(b, &at.Value); err != nil {
+	if err := once(b, servers); err != nil {
 		return nil, err
 	}
 	for name, m := range members(servers) {
@@ -163,11 +171,7 @@ func (l Layout) beside(b []byte) (all []span) {
 	}
 	in := &root
 	for _, on := range append(slices.Clone(l.Under), l.Key) {
-		o, ok := in.Value.(*hujson.Object)
-		if !ok {
-			break
-		}
-		for name, m := range members(o) {
+		for name, m := range members(in) {
 			if name == on {
 				in = &m.Value
 			} else {
@@ -180,19 +184,14 @@ func (l Layout) beside(b []byte) (all []span) {
 
 // textsBelow are the texts in a value, but for names.
 func textsBelow(v *hujson.Value) (all []span) {
-	switch t := v.Value.(type) {
-	case hujson.Literal:
-		if t.Kind() == '"' {
-			all = append(all, at(v))
-		}
-	case *hujson.Object:
-		for _, m := range members(t) {
-			all = append(all, textsBelow(&m.Value)...)
-		}
-	case *hujson.Array:
-		for i := range t.Elements {
-			all = append(all, textsBelow(&t.Elements[i])...)
-		}
+	if _, is := textOf(v); is {
+		return []span{at(v)}
+	}
+	for _, m := range members(v) {
+		all = append(all, textsBelow(&m.Value)...)
+	}
+	for _, e := range elements(v) {
+		all = append(all, textsBelow(e)...)
 	}
 	return all
 }
@@ -200,16 +199,15 @@ func textsBelow(v *hujson.Value) (all []span) {
 // serverJSON reads one entry.
 func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server) {
 	s.Name, s.entry = name, at(v)
-	o, ok := v.Value.(*hujson.Object)
-	if !ok {
+	if !isObject(v) {
 		s.Left, s.masked = "its entry has an unknown shape", textsBelow(v)
 		return s
 	}
 	get := func(key string) *hujson.ObjectMember {
-		m, _ := member(text, o, key)
+		m, _ := member(text, v, key)
 		return m
 	}
-	s.keep(text, o)
+	s.keep(text, v)
 	meaning, _ := meaningJSON(text[s.entry.from:s.entry.to])
 	if meaning["disabled"] == true || meaning["enabled"] == false {
 		s.leave("it is switched off")
@@ -231,7 +229,7 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		s.URL = url
 	}
 	if s.URL != "" {
-		s.hosted(o)
+		s.hosted(v)
 		return s
 	}
 	if command == nil {
@@ -243,16 +241,19 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 		return append([]byte(","+setApart(text, command)+`"args": `), args...)
 	}
 	if args := get("args"); args != nil && !l.Vector {
-		s.args, s.cut = at(&args.Value), cutOf(text, o)
+		s.args = at(&args.Value)
+		if cut, between := cutOf(v, indexOf(v, "args")); strings.Trim(string(text[between.from:between.to]), " \t\r\n,") == "" {
+			s.cut = cut
+		}
 	}
 	s.starts(l, meaning)
 	return s
 }
 
 // keep keeps the values of an entry as they stand, by their paths.
-func (s *Server) keep(text []byte, o *hujson.Object) {
+func (s *Server) keep(text []byte, entry *hujson.Value) {
 	s.values = map[string]string{}
-	for key, m := range members(o) {
+	for key, m := range members(entry) {
 		s.values[key] = string(text[m.Value.StartOffset:m.Value.EndOffset])
 		switch key {
 		case "type":
@@ -261,11 +262,10 @@ func (s *Server) keep(text []byte, o *hujson.Object) {
 		default:
 			s.masked = append(s.masked, textsBelow(&m.Value)...)
 		}
-		env, ok := m.Value.Value.(*hujson.Object)
-		if !ok || key != "env" {
+		if key != "env" {
 			continue
 		}
-		for name, v := range members(env) {
+		for name, v := range members(&m.Value) {
 			path := "env/" + name
 			s.values[path] = string(text[v.Value.StartOffset:v.Value.EndOffset])
 			s.env = append(s.env, hole{at(&v.Value), path})
@@ -290,8 +290,8 @@ func setApart(text []byte, m *hujson.ObjectMember) string {
 var addresses = []string{"url", "httpUrl", "serverUrl"}
 
 // hosted reads what else the entry of a hosted server says.
-func (s *Server) hosted(o *hujson.Object) {
-	for key, m := range members(o) {
+func (s *Server) hosted(entry *hujson.Value) {
+	for key, m := range members(entry) {
 		lit, _ := m.Value.Value.(hujson.Literal)
 		switch {
 		case key == "type" || key == "transport":
@@ -303,12 +303,10 @@ func (s *Server) hosted(o *hujson.Object) {
 		case strings.Contains(strings.ToLower(key), "auth"):
 			s.leave("it is a hosted server that the client signs in to")
 		case key == "headers":
-			all, ok := m.Value.Value.(*hujson.Object)
-			if !ok {
+			if !isObject(&m.Value) {
 				s.leave("its headers have an unknown shape")
-				continue
 			}
-			for name, h := range members(all) {
+			for name, h := range members(&m.Value) {
 				value, ok := textOf(&h.Value)
 				if !ok {
 					s.leave("its headers have a value that is no text")
@@ -323,26 +321,6 @@ func (s *Server) hosted(o *hujson.Object) {
 			s.holes = append(s.holes, hole{at(&m.Value), key})
 		}
 	}
-}
-
-// cutOf is what goes with the member args: from the end of the value before it, where
-// nothing but a comma and space is between.
-func cutOf(text []byte, o *hujson.Object) span {
-	i := indexOf(o, "args")
-	m := &o.Members[i]
-	cut, between := span{m.Name.StartOffset, m.Value.EndOffset}, span{}
-	switch {
-	case i > 0:
-		cut.from = o.Members[i-1].Value.EndOffset
-		between = span{cut.from, m.Name.StartOffset}
-	case len(o.Members) > 1:
-		cut.to = o.Members[1].Name.StartOffset
-		between = span{m.Value.EndOffset, cut.to}
-	}
-	if strings.Trim(string(text[between.from:between.to]), " \t\r\n,") != "" {
-		return span{}
-	}
-	return cut
 }
 
 // newline is how a file ends its lines.

@@ -1,9 +1,8 @@
 package clients
 
 import (
+	"cmp"
 	"path/filepath"
-
-	"github.com/tailscale/hujson"
 )
 
 // A Client is a program that starts MCP servers, and where it writes down which.
@@ -13,11 +12,11 @@ type Client struct {
 	Layout Layout
 
 	home    func(World) []string // its own files, the likeliest first
-	project []string             // the file of a project, "" where it has none
+	project string               // the file in a project, "" where it has none
 	locals  string               // in its own file, the object of directories with servers of their own
 	hooks   func(World) string   // the file of what it runs at events, nil where that is not known
-	// projectHooks is that file of a project, of one account's own; "" where it has none.
-	projectHooks []string
+	// projectHooks is that file in a project, of one account's own; "" where it has none.
+	projectHooks string
 }
 
 // World is what a path depends on.
@@ -42,20 +41,20 @@ func (c *Client) HooksFile(w World) (file string, events []HookEvent) {
 // ProjectHooks is the same of a project's directory: the file in which the client keeps
 // what one account wants there, and nobody else who works on the project.
 func (c *Client) ProjectHooks(dir string) (file string, events []HookEvent) {
-	if len(c.projectHooks) == 0 {
+	if c.projectHooks == "" {
 		return "", nil
 	}
-	return filepath.Join(append([]string{dir}, c.projectHooks...)...), hookEvents
+	return filepath.Join(dir, c.projectHooks), hookEvents
 }
 
 var hookEvents = []HookEvent{{"UserPromptSubmit", ""}, {"PreToolUse", "*"}, {"PostToolUse", "*"}, {"PostToolUseFailure", "*"}}
 
 // Project is the client's file in a project's directory, "" where it has none.
 func (c *Client) Project(dir string) string {
-	if len(c.project) == 0 {
+	if c.project == "" {
 		return ""
 	}
-	return filepath.Join(append([]string{dir}, c.project...)...)
+	return filepath.Join(dir, c.project)
 }
 
 // Local is how the client's own file writes down the servers that it has in one
@@ -73,24 +72,17 @@ func (c *Client) Locals(b []byte) (dirs []string) {
 		return nil
 	}
 	root, err := parseJSON(b)
-	top, ok := root.Value.(*hujson.Object)
-	if err != nil || !ok {
+	if err != nil {
 		return nil
 	}
-	at, err := member(b, top, c.locals)
-	if err != nil || at == nil {
-		return nil
-	}
-	all, ok := at.Value.Value.(*hujson.Object)
-	if !ok {
+	all, err := objectIn(b, &root, c.locals)
+	if err != nil || all == nil {
 		return nil
 	}
 	for dir, m := range members(all) {
-		if o, ok := m.Value.Value.(*hujson.Object); ok {
-			if at, err := member(b, o, c.Layout.Key); err == nil && at != nil {
-				if servers, ok := at.Value.Value.(*hujson.Object); ok && len(servers.Members) > 0 {
-					dirs = append(dirs, dir)
-				}
+		if servers, err := objectIn(b, &m.Value, c.Layout.Key); err == nil && servers != nil {
+			if all, _ := parts(servers); len(all) > 0 {
+				dirs = append(dirs, dir)
 			}
 		}
 	}
@@ -99,18 +91,9 @@ func (c *Client) Locals(b []byte) (dirs []string) {
 
 // All are the clients that are known by name.
 var All = []*Client{
-	{Name: "claude-code", Title: "Claude Code", Layout: Layout{Key: "mcpServers"}, project: []string{".mcp.json"}, projectHooks: []string{".claude", "settings.local.json"}, locals: "projects",
-		home: func(w World) []string {
-			if dir := w.Env("CLAUDE_CONFIG_DIR"); dir != "" {
-				return []string{filepath.Join(dir, ".claude.json")}
-			}
-			return []string{filepath.Join(w.Home, ".claude.json")}
-		}, hooks: func(w World) string {
-			if dir := w.Env("CLAUDE_CONFIG_DIR"); dir != "" {
-				return filepath.Join(dir, "settings.json")
-			}
-			return filepath.Join(w.Home, ".claude", "settings.json")
-		}},
+	{Name: "claude-code", Title: "Claude Code", Layout: Layout{Key: "mcpServers"}, project: ".mcp.json", projectHooks: ".claude/settings.local.json", locals: "projects",
+		home:  func(w World) []string { return []string{w.in("CLAUDE_CONFIG_DIR", "", ".claude.json")} },
+		hooks: func(w World) string { return w.in("CLAUDE_CONFIG_DIR", ".claude", "settings.json") }},
 	{Name: "claude-desktop", Title: "Claude Desktop", Layout: Layout{Key: "mcpServers"},
 		home: func(w World) []string {
 			files := []string{filepath.Join(w.support(), "Claude", "claude_desktop_config.json")}
@@ -119,22 +102,14 @@ var All = []*Client{
 			}
 			return files
 		}},
-	{Name: "cursor", Title: "Cursor", Layout: Layout{Key: "mcpServers"}, home: inHome(".cursor", "mcp.json"), project: []string{".cursor", "mcp.json"}},
-	{Name: "vscode", Title: "VS Code", Layout: Layout{Key: "servers"}, project: []string{".vscode", "mcp.json"},
+	{Name: "cursor", Title: "Cursor", Layout: Layout{Key: "mcpServers"}, home: inHome(".cursor/mcp.json"), project: ".cursor/mcp.json"},
+	{Name: "vscode", Title: "VS Code", Layout: Layout{Key: "servers"}, project: ".vscode/mcp.json",
 		home: func(w World) []string { return []string{filepath.Join(w.support(), "Code", "User", "mcp.json")} }},
-	{Name: "codex", Title: "Codex CLI", Layout: Layout{Key: "mcp_servers", TOML: true}, project: []string{".codex", "config.toml"},
-		home: func(w World) []string {
-			if dir := w.Env("CODEX_HOME"); dir != "" {
-				return []string{filepath.Join(dir, "config.toml")}
-			}
-			return []string{filepath.Join(w.Home, ".codex", "config.toml")}
-		}},
-	{Name: "gemini", Title: "Gemini CLI", Layout: Layout{Key: "mcpServers"}, home: inHome(".gemini", "settings.json"), project: []string{".gemini", "settings.json"}},
-	{Name: "windsurf", Title: "Windsurf", Layout: Layout{Key: "mcpServers"},
-		home: func(w World) []string {
-			return []string{filepath.Join(w.Home, ".codeium", "windsurf", "mcp_config.json"), filepath.Join(w.Home, ".codeium", "mcp_config.json")}
-		}},
-	{Name: "zed", Title: "Zed", Layout: Layout{Key: "context_servers"}, project: []string{".zed", "settings.json"},
+	{Name: "codex", Title: "Codex CLI", Layout: Layout{Key: "mcp_servers", TOML: true}, project: ".codex/config.toml",
+		home: func(w World) []string { return []string{w.in("CODEX_HOME", ".codex", "config.toml")} }},
+	{Name: "gemini", Title: "Gemini CLI", Layout: Layout{Key: "mcpServers"}, home: inHome(".gemini/settings.json"), project: ".gemini/settings.json"},
+	{Name: "windsurf", Title: "Windsurf", Layout: Layout{Key: "mcpServers"}, home: inHome(".codeium/windsurf/mcp_config.json", ".codeium/mcp_config.json")},
+	{Name: "zed", Title: "Zed", Layout: Layout{Key: "context_servers"}, project: ".zed/settings.json",
 		home: func(w World) []string {
 			if w.OS == "windows" {
 				return []string{filepath.Join(w.support(), "Zed", "settings.json")}
@@ -145,7 +120,7 @@ var All = []*Client{
 			}
 			return files
 		}},
-	{Name: "opencode", Title: "opencode", Layout: Layout{Key: "mcp", Vector: true}, project: []string{"opencode.json"},
+	{Name: "opencode", Title: "opencode", Layout: Layout{Key: "mcp", Vector: true}, project: "opencode.json",
 		home: func(w World) []string {
 			dir := filepath.Join(w.dotConfig(), "opencode")
 			return []string{filepath.Join(dir, "opencode.json"), filepath.Join(dir, "opencode.jsonc")}
@@ -165,8 +140,18 @@ func Named(name string) *Client {
 	return nil
 }
 
-func inHome(parts ...string) func(World) []string {
-	return func(w World) []string { return []string{filepath.Join(append([]string{w.Home}, parts...)...)} }
+func inHome(files ...string) func(World) []string {
+	return func(w World) (all []string) {
+		for _, file := range files {
+			all = append(all, filepath.Join(w.Home, file))
+		}
+		return all
+	}
+}
+
+// in is a file in the directory that a variable names, else in one of the home directory.
+func (w World) in(variable, home, file string) string {
+	return filepath.Join(cmp.Or(w.Env(variable), filepath.Join(w.Home, home)), file)
 }
 
 // dotConfig is where programs that follow XDG keep their configuration.
@@ -183,10 +168,7 @@ func (w World) support() string {
 	case "darwin":
 		return filepath.Join(w.Home, "Library", "Application Support")
 	case "windows":
-		if dir := w.Env("APPDATA"); dir != "" {
-			return dir
-		}
-		return filepath.Join(w.Home, "AppData", "Roaming")
+		return w.in("APPDATA", "AppData/Roaming", "")
 	}
 	return w.dotConfig()
 }
