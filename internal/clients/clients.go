@@ -259,9 +259,16 @@ func apply(b []byte, edits []edit) []byte {
 // they are. Unwrap of what it returns gives the file back, and nothing but commands
 // and arguments means anything else; either is looked at, or there is an error.
 func (l Layout) Wrap(b []byte, command func(name string) []string) (out []byte, undo []Undo, err error) {
-	edits, undo, err := l.wrap(b, command)
+	all, err := l.Read(b)
 	if err != nil {
 		return nil, nil, err
+	}
+	var edits []edit
+	for _, s := range all {
+		if ours := command(s.Name); s.Left == "" && ours != nil {
+			more, u := s.wrapped(l, b, ours)
+			edits, undo = append(edits, more...), append(undo, u)
+		}
 	}
 	if len(undo) == 0 {
 		return b, nil, nil
@@ -277,41 +284,27 @@ func (l Layout) Wrap(b []byte, command func(name string) []string) (out []byte, 
 	return out, undo, nil
 }
 
-func (l Layout) wrap(b []byte, command func(name string) []string) (edits []edit, undo []Undo, err error) {
-	all, err := l.Read(b)
-	if err != nil {
-		return nil, nil, err
+// wrapped are the edits that put Writ in front of a server, and what undoes them.
+func (s *Server) wrapped(l Layout, b []byte, ours []string) ([]edit, Undo) {
+	u := Undo{Name: s.Name, Ours: ours}
+	if s.URL != "" {
+		from := s.entry.from
+		for _, h := range s.holes {
+			u.Around, u.Values = append(u.Around, string(b[from:h.from])), append(u.Values, h.path)
+			from = h.to
+		}
+		u.Around = append(u.Around, string(b[from:s.entry.to]))
+		return []edit{{s.entry, s.behind(b, ours)}}, u
 	}
-	for _, s := range all {
-		ours := command(s.Name)
-		if s.Left != "" || ours == nil {
-			continue
-		}
-		if s.URL != "" {
-			u := Undo{Name: s.Name, Ours: ours}
-			from := s.entry.from
-			for _, h := range s.holes {
-				u.Around, u.Values = append(u.Around, string(b[from:h.from])), append(u.Values, h.path)
-				from = h.to
-			}
-			u.Around = append(u.Around, string(b[from:s.entry.to]))
-			edits, undo = append(edits, edit{s.entry, s.behind(b, ours)}), append(undo, u)
-			continue
-		}
-		u := Undo{Name: s.Name, Ours: ours, Command: string(b[s.command.from:s.command.to])}
-		switch {
-		case l.Vector:
-			edits = append(edits, edit{s.command, list(ours)})
-		case s.args.empty():
-			edits = append(edits, edit{s.command, append(quoted(ours[0]), s.insert(list(ours[1:]))...)})
-		default:
-			args := string(b[s.args.from:s.args.to])
-			u.Args = &args
-			edits = append(edits, edit{s.command, quoted(ours[0])}, edit{s.args, list(ours[1:])})
-		}
-		undo = append(undo, u)
+	u.Command = string(b[s.command.from:s.command.to])
+	switch {
+	case l.Vector:
+		return []edit{{s.command, list(ours)}}, u
+	case s.args.empty():
+		return []edit{{s.command, append(quoted(ours[0]), s.insert(list(ours[1:]))...)}}, u
 	}
-	return edits, undo, nil
+	u.Args = new(string(b[s.args.from:s.args.to]))
+	return []edit{{s.command, quoted(ours[0])}, {s.args, list(ours[1:])}}, u
 }
 
 // behind is the entry of a hosted server with Writ in front of it, in one line. What
@@ -381,42 +374,43 @@ func (l Layout) Unwrap(b []byte, undo []Undo) (out []byte, left []Left, err erro
 	var edits []edit
 	var done []Undo
 	for _, u := range undo {
-		i := slices.IndexFunc(all, func(s Server) bool { return s.Name == u.Name })
-		switch {
-		case i < 0:
-			left = append(left, Left{u.Name, "it is not there any more"})
-			continue
-		case !slices.Equal(all[i].Command, u.Ours):
-			left = append(left, Left{u.Name, "its command was changed since"})
-			continue
-		case u.Around != nil:
-			was, ok := all[i].before(&u)
-			if !ok {
-				left = append(left, Left{u.Name, "it was changed since"})
-				continue
-			}
-			edits, done = append(edits, edit{all[i].entry, was}), append(done, u)
-			continue
-		case !l.Vector && u.Args == nil && all[i].cut.empty():
-			left = append(left, Left{u.Name, "what stands around its arguments was changed since"})
+		more, why := l.restored(all, &u)
+		if why != "" {
+			left = append(left, Left{u.Name, why})
 			continue
 		}
-		s := all[i]
-		edits = append(edits, edit{s.command, []byte(u.Command)})
-		switch {
-		case l.Vector:
-		case u.Args == nil:
-			edits = append(edits, edit{s.cut, nil})
-		default:
-			edits = append(edits, edit{s.args, []byte(*u.Args)})
-		}
-		done = append(done, u)
+		edits, done = append(edits, more...), append(done, u)
 	}
 	if len(done) == 0 {
 		return b, left, nil
 	}
 	out = apply(b, edits)
 	return out, left, l.same(b, out, done)
+}
+
+// restored are the edits that put an entry back, or why it is left as it is.
+func (l Layout) restored(all []Server, u *Undo) (_ []edit, why string) {
+	i := slices.IndexFunc(all, func(s Server) bool { return s.Name == u.Name })
+	if i < 0 {
+		return nil, "it is not there any more"
+	}
+	s, command := &all[i], []byte(u.Command)
+	switch {
+	case !slices.Equal(s.Command, u.Ours):
+		return nil, "its command was changed since"
+	case u.Around != nil:
+		if was, ok := s.before(u); ok {
+			return []edit{{s.entry, was}}, ""
+		}
+		return nil, "it was changed since"
+	case l.Vector:
+		return []edit{{s.command, command}}, ""
+	case u.Args != nil:
+		return []edit{{s.command, command}, {s.args, []byte(*u.Args)}}, ""
+	case s.cut.empty():
+		return nil, "what stands around its arguments was changed since"
+	}
+	return []edit{{s.command, command}, {s.cut, nil}}, ""
 }
 
 // same is an error unless two files mean the same but for the commands and arguments
