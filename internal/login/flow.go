@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -231,16 +232,9 @@ func same(own, scheme, host, port string) bool {
 // public refuses addresses that are not of the open internet.
 func public(addr string) error {
 	a, err := netip.ParseAddrPort(addr)
-	if err == nil {
-		ip := a.Addr().Unmap()
-		for _, p := range reserved {
-			if p.Contains(ip) {
-				err = errors.New("the address is not public")
-			}
-		}
-		if !ip.IsGlobalUnicast() || ip.IsPrivate() {
-			err = errors.New("the address is not public")
-		}
+	ip := a.Addr().Unmap()
+	if err == nil && (!ip.IsGlobalUnicast() || ip.IsPrivate() || slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(ip) })) {
+		err = errors.New("the address is not public")
 	}
 	return err
 }
