@@ -403,7 +403,7 @@ func (f *flags) watch(c *cobra.Command) error {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	out := c.OutOrStdout()
-	open := &board{open: map[string][]waiting{}, shown: map[string]bool{}, changed: make(chan struct{})}
+	open := &board{open: map[string][]waiting{}, shown: map[string]func(){}, changed: make(chan struct{})}
 	w := &watching{f, open, out, make(chan watched), map[string]bool{}, map[string]bool{}}
 	if err := w.look(ctx); err != nil {
 		return err
@@ -572,7 +572,7 @@ func (f *flags) decided(ctx context.Context, seen int64, made chan<- []story.Lin
 type board struct {
 	mu      sync.Mutex
 	open    map[string][]waiting // by gateway
-	shown   map[string]bool      // by id, of those that are open
+	shown   map[string]func()    // by id, of those that are open: what ends the asking
 	changed chan struct{}        // closed when they change
 }
 
@@ -593,7 +593,7 @@ func (b *board) follow(ctx context.Context, id string, door *http.Client, heard 
 		for _, q := range qs {
 			b.open[id] = append(b.open[id], waiting{q, door})
 		}
-		maps.DeleteFunc(b.shown, func(id string, _ bool) bool { return !b.stands(id) })
+		maps.DeleteFunc(b.shown, func(id string, over func()) bool { return b.ends(id, over) })
 		close(b.changed)
 		b.changed = make(chan struct{})
 	}
@@ -605,14 +605,15 @@ func (b *board) follow(ctx context.Context, id string, door *http.Client, heard 
 	say(watched{gateway: id, ended: true})
 }
 
-// stands reports whether a question is open. The caller holds mu.
-func (b *board) stands(id string) bool {
+// ends ends the asking of a question that is not open any more. The caller holds mu.
+func (b *board) ends(id string, over func()) bool {
 	for _, all := range b.open {
 		if slices.ContainsFunc(all, func(w waiting) bool { return w.ID == id }) {
-			return true
+			return false
 		}
 	}
-	return false
+	over()
+	return true
 }
 
 // next is the first question that was not shown, nil for none; from the channel can be read
@@ -622,7 +623,7 @@ func (b *board) next() (first *waiting, ready <-chan struct{}) {
 	defer b.mu.Unlock()
 	for _, all := range b.open {
 		for i := range all {
-			if w := &all[i]; !b.shown[w.ID] && (first == nil || w.Asked.Before(first.Asked)) {
+			if w := &all[i]; b.shown[w.ID] == nil && (first == nil || w.Asked.Before(first.Asked)) {
 				first = w
 			}
 		}
@@ -640,24 +641,9 @@ func (b *board) settle(ctx context.Context, w *waiting, in *lines, out io.Writer
 	asking, over := context.WithCancel(ctx)
 	defer over()
 	b.mu.Lock()
-	b.shown[w.ID] = true
+	b.shown[w.ID] = over
+	b.ends(w.ID, over) // it may have gone since it was found
 	b.mu.Unlock()
-	go func() {
-		for {
-			b.mu.Lock()
-			stands, changed := b.stands(w.ID), b.changed
-			b.mu.Unlock()
-			if !stands {
-				over()
-				return
-			}
-			select {
-			case <-changed:
-			case <-asking.Done():
-				return
-			}
-		}
-	}()
 	in.until(asking)
 	defer in.until(ctx)
 	a, err := in.answer(out, &w.Shown)
