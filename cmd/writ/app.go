@@ -115,7 +115,7 @@ type files struct {
 	store  *sqlite.Store   // once it is open
 	told   *otlp.Exporter  // nil for none
 
-	witnesses *witnesses        // of writ serve, nil for none
+	witnesses *witnesses        // of writ serve, else none
 	retainer  *gateway.Retainer // of writ serve, nil where nothing leaves the log by itself
 
 	console *console.Console   // of a gateway that serves one; nil for none
@@ -227,7 +227,7 @@ func (o *files) keep(t *config.Retention) (err error) {
 // newFiles returns the files of a state directory, which no tool may name: with
 // it this process, whose memory and environment hold what it holds.
 func newFiles(state string) *files {
-	o := &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: make(chan struct{}, 1), logins: logins(state),
+	o := &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: make(chan struct{}, 1), logins: logins(state), witnesses: &witnesses{},
 		turned: metrics.Counter("writ_console_refused_total", "Tokens that let nobody in at the console's public address.")}
 	if dir := statedir.HeadsDir(state); dir != "" {
 		o.own(dir)

@@ -69,74 +69,76 @@ func (o *files) upkeep(ctx context.Context, g *gateway.Gateway, log *slog.Logger
 			return nil, err
 		}
 	}
-	done, said, applied := make(chan struct{}), map[string]bool{}, time.Time{}
+	var said nearSaid
+	var applied time.Time
+	return eachTick(ctx, ticks, func(now time.Time) {
+		o.warnOfNear(g, log, &said)
+		if now.Sub(o.witnesses.last) >= showEvery {
+			o.witnesses.show(ctx, o.store, now)
+		}
+		if o.retainer != nil && now.Sub(applied) >= retainEvery {
+			applied = now
+			o.retainer.Apply(ctx, now)
+		}
+	}, func() {
+		last, expired := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer expired()
+		o.witnesses.show(last, o.store, upkeepClock())
+	}), nil
+}
+
+// warnOfNear says what is nearly used up and was not said since it came to that.
+func (o *files) warnOfNear(g *gateway.Gateway, log *slog.Logger, said *nearSaid) {
+	for _, n := range said.fresh(append(g.Near(), nearIn(o.state)...)) {
+		if !n.WasSaid() {
+			log.Warn("nearly used up: "+n.What, "percent", n.Percent, "try", n.Then)
+		}
+	}
+}
+
+// eachTick does one thing at each tick and another when ctx has ended, and closes ended then.
+func eachTick(ctx context.Context, ticks <-chan time.Time, each func(now time.Time), last func()) (ended <-chan struct{}) {
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
 			select {
 			case <-ctx.Done():
-				last, expired := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-				o.witnesses.show(last, o.store, upkeepClock())
-				expired()
+				last()
 				return
 			case now := <-ticks:
-				said = o.warnOfNear(g, log, said)
-				if o.witnesses.due(now) {
-					o.witnesses.show(ctx, o.store, now)
-				}
-				if o.retainer != nil && now.Sub(applied) >= retainEvery {
-					applied = now
-					o.retainer.Apply(ctx, now)
-				}
+				each(now)
 			}
 		}
 	}()
-	return done, nil
+	return done
 }
 
-// warnOfNear says what is nearly used up and was not said since it came to that.
-func (o *files) warnOfNear(g *gateway.Gateway, log *slog.Logger, before map[string]bool) (said map[string]bool) {
-	fresh, said := newlyNear(append(g.Near(), nearIn(o.state)...), before)
-	for _, n := range fresh {
-		if !n.WasSaid() {
-			log.Warn("nearly used up: "+n.What, "percent", n.Percent, "try", n.Then)
-		}
-	}
-	return said
-}
+// nearSaid is what was said to be nearly used up, as far as it still is.
+type nearSaid map[string]bool
 
-// newlyNear are those that were not said before, and what has been said with them.
-func newlyNear(near []gateway.Near, before map[string]bool) (fresh []gateway.Near, said map[string]bool) {
-	said = map[string]bool{}
+// fresh are those that were not said since they came to that; now they are.
+func (s *nearSaid) fresh(near []gateway.Near) (fresh []gateway.Near) {
+	said := nearSaid{}
 	for _, n := range near {
 		key := n.What + n.Session
-		if said[key] = true; !before[key] {
+		if said[key] = true; !(*s)[key] {
 			fresh = append(fresh, n)
 		}
 	}
-	return fresh, said
+	*s = said
+	return fresh
 }
 
 // tellOfNear says to whoever reads what a client's gateway writes, whose log has faults
 // alone, what of it is nearly used up. ended is closed once it has ended, after ctx.
 func tellOfNear(ctx context.Context, near func() []gateway.Near, w io.Writer, ticks <-chan time.Time) (ended <-chan struct{}) {
-	done, said := make(chan struct{}), map[string]bool{}
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticks:
-				var fresh []gateway.Near
-				fresh, said = newlyNear(near(), said)
-				for _, n := range fresh {
-					fmt.Fprintf(w, "writ: nearly used up: %s, %d %%; %s\n", n.What, n.Percent, n.Then)
-				}
-			}
+	var said nearSaid
+	return eachTick(ctx, ticks, func(time.Time) {
+		for _, n := range said.fresh(near()) {
+			fmt.Fprintf(w, "writ: nearly used up: %s, %d %%; %s\n", n.What, n.Percent, n.Then)
 		}
-	}()
-	return done
+	}, func() {})
 }
 
 // stateSize is what a state directory takes.
@@ -232,7 +234,7 @@ func printRetained(w io.Writer, r *gateway.Retained) {
 // be rolled back without their noticing.
 const showEvery = 10 * time.Minute
 
-// witnesses are those of a gateway. A nil one has none.
+// witnesses are those of a gateway.
 type witnesses struct {
 	all  []*witness.Witness
 	of   []config.Witness // the same, as they were named
@@ -256,7 +258,7 @@ type witnessStatus struct {
 // callWitnesses returns those that the configuration names.
 func (o *files) callWitnesses(log *slog.Logger) (*witnesses, error) {
 	if len(o.named) == 0 {
-		return nil, nil
+		return &witnesses{}, nil
 	}
 	_, own, err := logKey(o.state)
 	if err != nil {
@@ -276,11 +278,7 @@ func (o *files) callWitnesses(log *slog.Logger) (*witnesses, error) {
 // first shows them the log as it was opened: one that does not go on from what a witness
 // signed was rolled back, or is a copy, and is not gone on with unless an operator says so.
 func (ws *witnesses) first(ctx context.Context, st *sqlite.Store) error {
-	if ws == nil {
-		return nil
-	}
-	ws.last = upkeepClock()
-	for i, err := range ws.show(ctx, st, ws.last) {
+	for i, err := range ws.show(ctx, st, upkeepClock()) {
 		accept, _ := ctx.Value(acceptRollback{}).(bool)
 		switch {
 		case errors.Is(err, witness.ErrRolledBack) && !accept:
@@ -297,21 +295,10 @@ func (ws *witnesses) first(ctx context.Context, st *sqlite.Store) error {
 	return nil
 }
 
-// due reports whether they are to be shown the head again.
-func (ws *witnesses) due(now time.Time) bool {
-	if ws == nil || now.Sub(ws.last) < showEvery {
-		return false
-	}
-	ws.last = now
-	return true
-}
-
 // show shows the head to all of them, keeps what they cosigned, and says what failed, in
 // the gateway's log once until it is another. The errors are in their order.
 func (ws *witnesses) show(ctx context.Context, st *sqlite.Store, now time.Time) []error {
-	if ws == nil {
-		return nil
-	}
+	ws.last = now
 	errs := make([]error, len(ws.all))
 	var all sync.WaitGroup
 	for i, w := range ws.all {
@@ -353,9 +340,6 @@ func (ws *witnesses) keep(i int, cosigned []byte) error {
 }
 
 func (ws *witnesses) status() []witnessStatus {
-	if ws == nil {
-		return nil
-	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	return slices.Clone(ws.now)

@@ -55,10 +55,10 @@ func TestNear(t *testing.T) {
 	t.Cleanup(func() { g.Close(); st.Close() })
 	o := newFilesForTest(t, state)
 	var said bytes.Buffer
-	before := map[string]bool{}
+	var before nearSaid
 	lines := func() int {
 		said.Reset()
-		before = o.warnOfNear(g, logger(&said, slog.LevelWarn), before)
+		o.warnOfNear(g, logger(&said, slog.LevelWarn), &before)
 		return strings.Count(said.String(), "nearly used up")
 	}
 	if n := lines(); n != 0 {
