@@ -316,17 +316,14 @@ func logKey(state string) (note.Signer, note.Verifier, error) {
 // logVerifier reads the log's public key, and makes nothing: from a file, or
 // from the state directory, where the key itself is worth more than its copy.
 func logVerifier(state, file string) (note.Verifier, error) {
-	key, err := logKeyText(state, file)
-	if err != nil {
-		return nil, err
-	}
-	return parseVerifier(cmp.Or(file, filepath.Join(state, statedir.PubFile)), key)
+	_, v, err := readKey(state, file)
+	return v, err
 }
 
-// ownKey is the public key of the log of a state directory, as it is written and as it is used.
-func ownKey(state string) (text string, v note.Verifier, err error) {
-	if text, err = logKeyText(state, ""); err == nil {
-		v, err = parseVerifier(state, text)
+// readKey is logVerifier, and that key as it is written.
+func readKey(state, file string) (text string, v note.Verifier, err error) {
+	if text, err = logKeyText(state, file); err == nil {
+		v, err = parseVerifier(cmp.Or(file, filepath.Join(state, statedir.PubFile)), text)
 	}
 	return text, v, err
 }

@@ -431,7 +431,7 @@ func unreadable(err error) error { return story.Unreadable(err) }
 // exportSessions writes some sessions of a log as a part of it.
 func (f *flags) exportSessions(c *cobra.Command, dir string, st *sqlite.Store, names, since []string, out string) error {
 	ctx := c.Context()
-	text, verifier, err := ownKey(dir)
+	text, verifier, err := readKey(dir, "")
 	if err != nil {
 		return err
 	}

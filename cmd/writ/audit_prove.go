@@ -174,7 +174,7 @@ func auditProve() *cobra.Command {
 // proofOf proves records of the log, with their values or bare, and that it goes on from an
 // older checkpoint where there are none.
 func proofOf(ctx context.Context, dir string, st *sqlite.Store, all []audit.ProvenRecord, bare bool, readOlder func(note.Verifier) ([]byte, error)) (b []byte, head audit.Checkpoint, err error) {
-	key, verifier, err := ownKey(dir)
+	key, verifier, err := readKey(dir, "")
 	if err != nil {
 		return nil, head, err
 	}
