@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,7 +110,7 @@ func (f *flags) checkLive(c *cobra.Command, out *checked) error {
 	if err != nil {
 		return err
 	}
-	g, stop, err := o.startSettled(c, errorLevel+4)
+	g, stop, err := o.startSettled(c, slog.LevelError+4)
 	if err != nil {
 		return err
 	}
@@ -210,11 +211,7 @@ func (o *files) exposed(c upstream.Config) string {
 func below(dir string, files []string) (held []string) {
 	for _, file := range files {
 		// The directory of a link is as good a place to change a file from as the file's own.
-		parent, err := filepath.EvalSymlinks(filepath.Dir(file))
-		if err != nil {
-			parent = filepath.Dir(file)
-		}
-		path, err := filepath.Rel(dir, filepath.Join(parent, filepath.Base(file)))
+		path, err := filepath.Rel(dir, filepath.Join(leadsTo(filepath.Dir(file)), filepath.Base(file)))
 		if err == nil && filepath.IsLocal(path) && !slices.Contains(held, path) {
 			held = append(held, path)
 		}

@@ -151,7 +151,7 @@ func (f *flags) connect(ctx context.Context, name string, own *terminal, stderr 
 // opened where there is none, or one of its own.
 func (o *files) here(ctx context.Context, name string, stderr io.Writer) (*local, error) {
 	o.unnamed = o.example
-	g, stop, err := o.start(ctx, logger(stderr, errorLevel))
+	g, stop, err := o.start(ctx, logger(stderr, slog.LevelError))
 	if err != nil {
 		return nil, err
 	}
@@ -394,8 +394,6 @@ func response(b []byte, status int) ([]byte, *rpc.Error, error) {
 	}
 	return m.Result.Raw(), nil, nil
 }
-
-const errorLevel = slog.LevelError
 
 func callCommand() *cobra.Command {
 	var f flags

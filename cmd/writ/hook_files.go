@@ -87,10 +87,7 @@ func names(words []string, dir string, own []string) bool {
 		if w = unfolded(w); !filepath.IsAbs(w) {
 			w = filepath.Join(dir, w)
 		}
-		real, err := filepath.EvalSymlinks(w)
-		if err != nil {
-			real = w
-		}
+		real := leadsTo(w)
 		return slices.ContainsFunc(l.own, func(p string) bool { return within(p, w) || within(p, real) })
 	})
 }
@@ -117,20 +114,23 @@ const mostEntries = 20_000
 func newLinks(own []string) *links {
 	l := &links{own: slices.Clone(own), left: mostEntries, seen: map[string]bool{}}
 	for _, p := range own {
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			l.own = append(l.own, real)
-		}
+		l.own = append(l.own, leadsTo(p))
 	}
 	return l
 }
 
 // above reports whether a path, or what it leads to, holds something of Writ's or is it.
 func (l *links) above(at string) bool {
-	real, err := filepath.EvalSymlinks(at)
-	if err != nil {
-		real = at
-	}
+	real := leadsTo(at)
 	return slices.ContainsFunc(l.own, func(p string) bool { return within(at, p) || within(real, p) || within(p, real) })
+}
+
+// leadsTo is a path without links, where they can be followed.
+func leadsTo(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 func within(dir, at string) bool {

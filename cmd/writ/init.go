@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -172,7 +173,7 @@ func published(c *cobra.Command, servers []upstream.Config, theirs string) (_ *g
 		o.logins = logins(dir)
 	}
 	o.policy = noTools()
-	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), errorLevel+4))
+	g, stop, err := o.start(c.Context(), logger(c.ErrOrStderr(), slog.LevelError+4))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -187,7 +187,7 @@ type pinned struct {
 }
 
 func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) error {
-	g, stop, err := o.startSettled(c, errorLevel)
+	g, stop, err := o.startSettled(c, slog.LevelError)
 	if err != nil {
 		return err
 	}
