@@ -72,22 +72,20 @@ func (m *consoleMemory) of(ctx context.Context, namespace string) (*remembered, 
 }
 
 // at calls f with a reader of a namespace as of a time. Nobody else gets at it meanwhile.
-func (m *consoleMemory) at(ctx context.Context, namespace string, at time.Time, f func(r *remembered, x *memory.Reader) error) error {
+func (m *consoleMemory) at(ctx context.Context, namespace string, at time.Time, f func(r *remembered, x *memory.Reader)) error {
 	r, err := m.of(ctx, namespace)
 	if err != nil {
 		return err
 	}
 	return r.read(ctx, func(x *memory.Reader) error {
 		x.AsOf = at
-		return f(r, x)
+		f(r, x)
+		return nil
 	})
 }
 
 func (m *consoleMemory) Made(ctx context.Context, namespace string, at time.Time, from, to uint64, word string) (out []console.Claim, err error) {
-	err = m.at(ctx, namespace, at, func(_ *remembered, x *memory.Reader) error {
-		out = madeBy(x, from, to, word)
-		return nil
-	})
+	err = m.at(ctx, namespace, at, func(_ *remembered, x *memory.Reader) { out = madeBy(x, from, to, word) })
 	return out, err
 }
 
@@ -242,7 +240,7 @@ func noteOf(n uint64, o *memory.Observed) console.Claim {
 }
 
 func (m *consoleMemory) Found(ctx context.Context, namespace string, at time.Time, words string) (out []console.Claim, note []string, err error) {
-	err = m.at(ctx, namespace, at, func(_ *remembered, x *memory.Reader) error {
+	err = m.at(ctx, namespace, at, func(_ *remembered, x *memory.Reader) {
 		res := x.Recall(memory.Ask{Query: words, All: true, Limit: 50, Bytes: 50 * 700})
 		for i := range res.Items {
 			it := &res.Items[i]
@@ -261,13 +259,12 @@ func (m *consoleMemory) Found(ctx context.Context, namespace string, at time.Tim
 		for _, h := range res.HeldBack {
 			note = append(note, fmt.Sprintf("%d more are not shown: %s", h.Count, h.Reason))
 		}
-		return nil
 	})
 	return out, note, err
 }
 
 func (m *consoleMemory) Sources(ctx context.Context, namespace string) (out []console.Source, err error) {
-	err = m.at(ctx, namespace, time.Time{}, func(_ *remembered, x *memory.Reader) error {
+	err = m.at(ctx, namespace, time.Time{}, func(_ *remembered, x *memory.Reader) {
 		for _, s := range x.State.Sources() {
 			state := "heard"
 			if s.Suspended {
@@ -278,7 +275,6 @@ func (m *consoleMemory) Sources(ctx context.Context, namespace string) (out []co
 			}
 			out = append(out, console.Source{ID: s.ID, Class: strings.ReplaceAll(string(s.Class), "_", " "), State: state, By: s.RegisteredBy})
 		}
-		return nil
 	})
 	return out, err
 }
@@ -290,13 +286,12 @@ func (m *consoleMemory) Belief(ctx context.Context, namespace, id string, at tim
 	if strings.HasPrefix(id, "dec_") {
 		return m.erasure(ctx, namespace, id)
 	}
-	err = m.at(ctx, namespace, at, func(_ *remembered, x *memory.Reader) error {
+	err = m.at(ctx, namespace, at, func(_ *remembered, x *memory.Reader) {
 		if e, ok := x.Explain(id); ok {
 			b = beliefOf(x, &e, from)
 		} else if rec, _ := x.Get(id); rec.Observation != nil {
 			b = quoteOf(x, rec.Observation)
 		}
-		return nil
 	})
 	if b == nil {
 		return nil, err
@@ -427,11 +422,10 @@ var happened = map[string]string{"value": "was put by the model", "belief": "sto
 // erasure is what was erased by one decision, as its receipt says it.
 func (m *consoleMemory) erasure(ctx context.Context, namespace, id string) (*console.Belief, error) {
 	var from *remembered
-	err := m.at(ctx, namespace, time.Time{}, func(r *remembered, x *memory.Reader) error {
+	err := m.at(ctx, namespace, time.Time{}, func(r *remembered, x *memory.Reader) {
 		if d, _ := x.Get(id); erased(d.Decision) {
 			from = r
 		}
-		return nil
 	})
 	if from == nil || err != nil {
 		return nil, err
