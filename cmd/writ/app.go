@@ -36,7 +36,6 @@ import (
 	"github.com/writ-project/writ/internal/statedir"
 	"github.com/writ-project/writ/internal/store/sqlite"
 	"github.com/writ-project/writ/policy"
-	"github.com/writ-project/writ/provenance"
 )
 
 // commands are the subcommands, by what a person wants to do.
@@ -79,26 +78,19 @@ type files struct {
 	policy   *policy.Policy
 	shadow   bool
 	ownPaths []string
-	memory   *config.Memory // nil for none
-	ask      config.Ask
-	metrics  config.Metrics
-	origin   string // where people elsewhere reach the console, "" for nowhere
-	otlp     config.OTLP
-	log      config.Log
+	memory   *config.Memory    // nil for none
+	cfg      *config.Config    // empty where there is none
 	stderr   io.Writer         // where what is for persons goes; nil is the process's own
 	retain   gateway.Retention // zero where nothing leaves the log by itself
-	named    []config.Witness  // by the configuration
 	host     *hook.Host        // whose own tools are judged, nil for none
 	screen   *screen.Screen    // of users' turns, nil for none
 	example  bool
-	unnamed  bool            // for one command, which names no servers
-	caps     provenance.Caps // of one session's evidence
-	config   string          // file, absolute, "" for none
-	file     string          // policy file, "" for the built-in one
+	unnamed  bool   // for one command, which names no servers
+	config   string // file, absolute, "" for none
+	file     string // policy file, "" for the built-in one
 
 	shares bool // its session is that of all gateways of its client
 
-	asks  bool            // questions to a person stand open though nobody watches
 	queue *approval.Queue // of what waits for one
 
 	again   func() (*files, error) // reads them once more
@@ -167,18 +159,16 @@ func (f *flags) readConfig() (*files, error) {
 	if f.config == "" {
 		return out, out.loadExample()
 	}
-	var cfg *config.Config
-	var p *policy.Policy
 	if f.only == "" {
-		cfg, p, err = config.Load(f.config)
+		out.cfg, out.policy, err = config.Load(f.config)
 	} else {
-		cfg, p, err = config.LoadOnly(f.config, f.only)
+		out.cfg, out.policy, err = config.LoadOnly(f.config, f.only)
 	}
 	if err != nil {
 		return nil, config.Invalid(err)
 	}
-	out.policy, out.shadow, out.asks, out.file, out.ask, out.caps, out.metrics = p, cfg.Shadow || f.shadow, cfg.Approvals, cfg.Policy, cfg.Ask, cfg.Caps(), cfg.Metrics
-	out.otlp, out.log, out.origin, out.named, out.host = cfg.OTLP, cfg.Log, cfg.Console.Origin, cfg.Witnesses, hook.Named(cfg.Host)
+	cfg := out.cfg
+	out.shadow, out.file, out.host = cfg.Shadow || f.shadow, cfg.Policy, hook.Named(cfg.Host)
 	for _, s := range cfg.Servers {
 		if f.only == "" || f.only == s.Name {
 			out.servers = append(out.servers, s.Upstream())
@@ -227,7 +217,7 @@ func (o *files) keep(t *config.Retention) (err error) {
 // newFiles returns the files of a state directory, which no tool may name: with
 // it this process, whose memory and environment hold what it holds.
 func newFiles(state string) *files {
-	o := &files{state: state, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: make(chan struct{}, 1), logins: logins(state), witnesses: &witnesses{},
+	o := &files{state: state, cfg: &config.Config{}, ownPaths: statedir.Own(state), queue: approval.New(time.Now), loading: make(chan struct{}, 1), logins: logins(state), witnesses: &witnesses{},
 		turned: metrics.Counter("writ_console_refused_total", "Tokens that let nobody in at the console's public address.")}
 	if dir := statedir.HeadsDir(state); dir != "" {
 		o.own(dir)
@@ -392,8 +382,8 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 		return nil, nil, err
 	}
 	opts := gateway.Options{
-		Store: st, Policy: o.policy, PolicyFile: o.called(), Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths, Caps: o.caps,
-		Approvals: o.queue, ApprovalsStand: o.asks, AnswersFor: o.answersFor,
+		Store: st, Policy: o.policy, PolicyFile: o.called(), Servers: o.servers, Shadow: o.shadow, OwnPaths: o.ownPaths, Caps: o.cfg.Caps(),
+		Approvals: o.queue, ApprovalsStand: o.cfg.Approvals, AnswersFor: o.answersFor,
 		Snapshots: statedir.Snapshots(o.state),
 		Screen:    o.screen, Version: readBuildInfo().Version, Log: log,
 		Approve: o.approve,
@@ -411,7 +401,7 @@ func (o *files) start(ctx context.Context, log *slog.Logger) (g *gateway.Gateway
 			return o.grow(ctx, g, lines, record)
 		}
 	}
-	if o.asks && o.terminal != nil && apartFromClients(o.state) {
+	if o.cfg.Approvals && o.terminal != nil && apartFromClients(o.state) {
 		opts.Own = o.askHere
 	}
 	if o.memory != nil {

@@ -93,7 +93,7 @@ func newAsking(c *cobra.Command, f *flags, opt askOptions, interactive bool) (*a
 	if a.o, err = f.load(); err != nil {
 		return nil, err
 	}
-	cfg := a.o.ask
+	cfg := a.o.cfg.Ask
 	if opt.session != "" {
 		if _, err := sessionFile(a.o.state, opt.session); err != nil {
 			return nil, err

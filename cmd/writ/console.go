@@ -23,7 +23,6 @@ import (
 	writ "github.com/writ-project/writ"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/cli"
-	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/console"
 	"github.com/writ-project/writ/internal/example"
 	"github.com/writ-project/writ/internal/gateway"
@@ -153,7 +152,7 @@ func (o *files) openConsole(g *gateway.Gateway, at net.Addr, ending <-chan struc
 			}
 			return downstream.Foreign(r, hosts, false)
 		},
-		Public: (&config.Console{Origin: o.origin}).Host(), Client: o.clientOf(log),
+		Public: o.cfg.Console.Host(), Client: o.clientOf(log),
 		Worth: func(principal string) (label writ.Label, ok bool) {
 			_, label, ok = o.answersFor(principal)
 			return label, ok
@@ -274,7 +273,7 @@ func (o *files) clientOf(log *slog.Logger) func(token string) (principal string,
 // on by another name reaches neither: it is to name that one.
 func (o *files) besides(mcp http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if o.origin != "" && downstream.Proxied(r) {
+		if o.cfg.Console.Origin != "" && downstream.Proxied(r) {
 			http.Error(w, "This came through a proxy, which has to name the host of console.origin to this gateway and no other (docs/configuration.md).", http.StatusForbidden)
 			return
 		}

@@ -45,11 +45,11 @@ func printable(a slog.Attr) slog.Attr {
 // says another, and where everything else is to go that the command says from now on: what
 // is written for persons is a message of the log where that is in JSON.
 func (o *files) logs(c *cobra.Command, level slog.Level) (*slog.Logger, io.Writer) {
-	if o.log.Level != "" {
-		_ = level.UnmarshalText([]byte(o.log.Level))
+	if o.cfg.Log.Level != "" {
+		_ = level.UnmarshalText([]byte(o.cfg.Log.Level))
 	}
 	stderr := c.ErrOrStderr()
-	if o.log.Format != "json" {
+	if o.cfg.Log.Format != "json" {
 		return logger(stderr, level), stderr
 	}
 	in := func(level slog.Level) *slog.Logger {
@@ -94,8 +94,8 @@ const toldWithin = 2 * time.Second
 
 // tells starts what tells a collector of this process's calls; nil where nobody is told.
 func (o *files) tells(log *slog.Logger) *otlp.Exporter {
-	if !o.otlp.Given() {
+	if !o.cfg.OTLP.Given() {
 		return nil
 	}
-	return otlp.New(otlp.Options{Endpoint: o.otlp.Endpoint, Header: o.otlp.Headers, Signals: o.otlp.Signals, Version: cmp.Or(readBuildInfo().Version, "unknown"), Log: log})
+	return otlp.New(otlp.Options{Endpoint: o.cfg.OTLP.Endpoint, Header: o.cfg.OTLP.Headers, Signals: o.cfg.OTLP.Signals, Version: cmp.Or(readBuildInfo().Version, "unknown"), Log: log})
 }

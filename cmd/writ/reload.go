@@ -108,9 +108,9 @@ func (o *files) reload(ctx context.Context, g *gateway.Gateway) (out reloaded, e
 	for _, f := range []struct {
 		name    string
 		is, was any
-	}{{"shadow", next.shadow, o.shadow}, {"approvals", next.asks, o.asks}, {"evidence_megabytes", next.caps, o.caps}, {"memory", next.memory, o.memory}, {"host", next.host, o.host},
-		{"metrics", next.metrics, o.metrics}, {"console", next.origin, o.origin}, {"otlp", next.otlp, o.otlp}, {"log", next.log, o.log},
-		{"retention", next.retain, o.retain}, {"witnesses", next.named, o.named}} {
+	}{{"shadow", next.shadow, o.shadow}, {"approvals", next.cfg.Approvals, o.cfg.Approvals}, {"evidence_megabytes", next.cfg.Caps(), o.cfg.Caps()}, {"memory", next.memory, o.memory}, {"host", next.host, o.host},
+		{"metrics", next.cfg.Metrics, o.cfg.Metrics}, {"console", next.cfg.Console.Origin, o.cfg.Console.Origin}, {"otlp", next.cfg.OTLP, o.cfg.OTLP}, {"log", next.cfg.Log, o.cfg.Log},
+		{"retention", next.retain, o.retain}, {"witnesses", next.cfg.Witnesses, o.cfg.Witnesses}} {
 		if !strictyaml.Same(f.is, f.was) {
 			fixed = append(fixed, f.name)
 		}

@@ -86,8 +86,8 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	defer ln.Close()
 	url := "http://" + ln.Addr().String()
 	at := []string{url}
-	if o.origin != "" {
-		at = append(at, o.origin)
+	if o.cfg.Console.Origin != "" {
+		at = append(at, o.cfg.Console.Origin)
 	}
 	o.addresses = append(o.addresses, at...)
 	o.ownPaths = append(o.ownPaths, at...) // R34: no tool is sent to this gateway
@@ -128,7 +128,7 @@ func (o *files) serve(c *cobra.Command, listen, counted string) error {
 	fmt.Fprintf(stderr, "listening on %s/mcp\n", url)
 	fmt.Fprintf(stderr, "state in %s\n", cli.Printable(o.state))
 	o.showConsole(person, stderr, withWhere(c, "writ console"))
-	when(stderr, o.origin != "", "the console is at %s too, for whoever has the token of a client that is a person's (writ client add)\n", o.origin)
+	when(stderr, o.cfg.Console.Origin != "", "the console is at %s too, for whoever has the token of a client that is a person's (writ client add)\n", o.cfg.Console.Origin)
 	o.warn(stderr)
 	o.warnOfShadow(stderr)
 	if o.example {
@@ -287,7 +287,7 @@ func announce(state, url string, h http.Handler, stderr io.Writer) (forget func(
 // listenForMetrics opens the listener of its own on which metrics are shown: that of the
 // flag, else of the configuration; nil for none. No tool is sent there (R34).
 func (o *files) listenForMetrics(flag string) (net.Listener, error) {
-	at := o.metrics.Listen
+	at := o.cfg.Metrics.Listen
 	if flag != "" {
 		if near, err := config.Loopback(flag); err != nil || !near {
 			return nil, cli.Fail(cli.ExitUsage, "writ serve --metrics 127.0.0.1:9464", "--metrics takes a HOST:PORT that this machine alone reaches; for another, writ.yaml has metrics with anybody_may_read: true")
@@ -313,7 +313,7 @@ func (o *files) showMetrics(ln net.Listener, flag string, g *gateway.Gateway, h 
 		return func() {}
 	}
 	page := o.metricsPage(g)
-	if flag != "" || !o.metrics.AnybodyMayRead {
+	if flag != "" || !o.cfg.Metrics.AnybodyMayRead {
 		page = h.Guard(page)
 	}
 	srv := downstream.NewServer(page)

@@ -257,15 +257,15 @@ type witnessStatus struct {
 
 // callWitnesses returns those that the configuration names.
 func (o *files) callWitnesses(log *slog.Logger) (*witnesses, error) {
-	if len(o.named) == 0 {
+	if len(o.cfg.Witnesses) == 0 {
 		return &witnesses{}, nil
 	}
 	_, own, err := logKey(o.state)
 	if err != nil {
 		return nil, err
 	}
-	ws := &witnesses{of: o.named, log: log, dir: filepath.Join(o.state, statedir.WitnessedDir)}
-	for _, w := range o.named {
+	ws := &witnesses{of: o.cfg.Witnesses, log: log, dir: filepath.Join(o.state, statedir.WitnessedDir)}
+	for _, w := range o.cfg.Witnesses {
 		key, err := audit.NewCosignatures(w.Key)
 		if err != nil {
 			return nil, cli.Fail(cli.ExitConfig, "writ check", "%w", err)
