@@ -314,7 +314,7 @@ func (f *flags) started(p *policy.Policy) (upstream.Config, error) {
 			return upstream.Config{}, err
 		}
 	}
-	if !config.ServerName().MatchString(name) {
+	if !policy.ServerName(name) {
 		return upstream.Config{}, cli.Fail(cli.ExitConfig, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 	}
 	return upstream.Config{Name: name, Command: f.command}, nil

@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/writ-project/writ/internal/clients"
-	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/policy"
 )
@@ -34,7 +33,7 @@ func TestServerText(t *testing.T) {
 				plain = plain && !strings.ContainsAny(s.URL, "#%^")
 			}
 			name, why := w.add(s)
-			if why != "" || seen[name] || !config.ServerName().MatchString(name) || name == policy.OwnServer || hook.Named(name) != nil {
+			if why != "" || seen[name] || !policy.ServerName(name) || name == policy.OwnServer || hook.Named(name) != nil {
 				t.Fatalf("%q is called %q: %s", n, name, why)
 			}
 			seen[name] = true

@@ -232,13 +232,13 @@ func cause(lines []string) string {
 
 var errorLine = text.Pattern(`^\W*(?i:\w*error|panic|fatal)\b.*: *\S`)
 
-func (f *flags) initServers(name string, env, command []string) (servers []upstream.Config, policy string, err error) {
+func (f *flags) initServers(name string, env, command []string) (servers []upstream.Config, file string, err error) {
 	if (f.config == "") == (len(command) == 0) {
 		return nil, "", cli.Fail(cli.ExitUsage, "writ init --help", "either --config or a command after --")
 	}
 	if f.config == "" {
 		name = cmp.Or(name, "server")
-		if !config.ServerName().MatchString(name) {
+		if !policy.ServerName(name) {
 			return nil, "", cli.Fail(cli.ExitUsage, "", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 		}
 		s := upstream.Config{Name: name, Command: command, Env: map[string]string{}}

@@ -19,6 +19,7 @@ import (
 	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/login"
 	"github.com/writ-project/writ/internal/statedir"
+	"github.com/writ-project/writ/policy"
 )
 
 // logins are those of a state directory; their key stands where its heads do.
@@ -94,7 +95,7 @@ func logoutCommand() *cobra.Command {
 		Long: "Forget the login at a server: no request bears it any more, of gateways that run neither. Its\n" +
 			"authorization server is not told; there what it gave ends when it says, or where you end it.",
 		RunE: f.inState(func(c *cobra.Command, state string, args []string) error {
-			if !config.ServerName().MatchString(args[0]) {
+			if !policy.ServerName(args[0]) {
 				return cli.Fail(cli.ExitUsage, "writ logout --help", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 			}
 			if err := logins(state).Remove(args[0]); errors.Is(err, login.ErrNone) {
@@ -110,7 +111,7 @@ func logoutCommand() *cobra.Command {
 // hosted returns the URL of a server: the one given, or that of the configuration.
 func (f *flags) hosted(name, given string) (string, error) {
 	switch {
-	case !config.ServerName().MatchString(name):
+	case !policy.ServerName(name):
 		return "", cli.Fail(cli.ExitUsage, "writ login --help", "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -")
 	case given != "":
 		u, err := url.Parse(given)

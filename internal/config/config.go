@@ -390,8 +390,6 @@ func read(file string, only *string) (*Config, error) {
 }
 
 var (
-	// ServerName is what a server may be called.
-	ServerName  = text.Pattern(`^[a-z0-9][a-z0-9-]{0,31}$`)
 	originForm  = text.Pattern(`^https://(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?::[1-9][0-9]{0,4})?$`)
 	envName     = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	envRef      = text.Pattern(`\$\{([^}]*)\}`)
@@ -558,7 +556,7 @@ func (s *Server) fillEnv(r *strictyaml.Reader, needed bool) {
 func (s *Server) checkName(r *strictyaml.Reader, seen map[string]bool) {
 	switch n := s.At("name"); {
 	case n != s.Node && n.Kind != strictyaml.Text:
-	case !ServerName().MatchString(s.Name):
+	case !policy.ServerName(s.Name):
 		r.Fault(n, "a server's name has 1 to 32 of a-z, 0-9 and -, and does not start with -", "name: files")
 	case s.Name == policy.OwnServer:
 		r.Fault(n, "this name is that of Writ's own server", "name: files")
