@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/clients"
+	"github.com/writ-project/writ/internal/config"
 	"github.com/writ-project/writ/internal/private"
 )
 
@@ -164,27 +164,16 @@ func (p *place) keptFor(own bool, local string) (string, error) {
 func (p *place) read() ([]byte, error) { return readClient(p.file) }
 
 func readClient(file string) ([]byte, error) {
-	if fi, err := os.Stat(file); err == nil && !fi.Mode().IsRegular() { // to open it could wait, or do something
-		return nil, cli.Fail(cli.ExitData, "", "%s is no regular file", cli.Printable(file))
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(file))
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil || !fi.Mode().IsRegular() {
-		return nil, cli.Fail(cli.ExitData, "", "%s is no regular file", cli.Printable(file))
-	}
-	if err := errors.Join(private.Check(file, fi, private.Steering), private.Around(file)); err != nil {
-		e, _ := errors.AsType[*private.Error](err)
+	b, err := config.ReadStart(file, clients.MaxBytes+1)
+	switch e, others := errors.AsType[*private.Error](err); {
+	case err == nil:
+		return b, nil
+	case others:
 		return nil, exposed(e, "")
+	case errors.Is(err, config.ErrIrregular):
+		return nil, cli.Fail(cli.ExitData, "", "%s is no regular file", cli.Printable(file))
 	}
-	b, err := io.ReadAll(io.LimitReader(f, clients.MaxBytes+1))
-	if err != nil {
-		return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(file))
-	}
-	return b, nil
+	return nil, cli.Fail(cli.ExitIO, "", "%s cannot be read", cli.Printable(file))
 }
 
 func (p *place) unread(err error) error {

@@ -304,23 +304,45 @@ func (fs Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// ReadFile reads a file the operator wrote: a regular file of at most
-// 1 MiB that only its owner may write. What is checked is the file that was
-// opened, so that a path exchanged in between gains nothing (attack C06), and
-// nothing it can name is waited for: not a FIFO, not a device.
+// ReadFile reads a file the operator wrote: one of [ReadStart], of at most 1 MiB.
 func ReadFile(file string) ([]byte, error) {
-	refuse := func(message, hint string) ([]byte, error) {
-		return nil, Faults{{File: file, Message: message, Hint: hint}}
+	b, err := ReadStart(file, strictyaml.MaxBytes+1)
+	f := policy.Fault{File: file, Message: "cannot be read"}
+	switch e, exposed := errors.AsType[*private.Error](err); {
+	case err == nil && len(b) <= strictyaml.MaxBytes:
+		return b, nil
+	case err == nil:
+		f.Message = "larger than 1 MiB"
+	case exposed:
+		f.Message, f.Hint = e.Why, e.Mend
+	case errors.Is(err, fs.ErrNotExist):
+		f.Message, f.Hint = "no such file", "writ init"
+	case errors.Is(err, ErrIrregular):
+		f.Message = err.Error()
+	}
+	return nil, Faults{f}
+}
+
+// ErrIrregular says of what a path names that it is no file to read.
+var ErrIrregular = errors.New("not a regular file")
+
+// ReadStart reads the first so many bytes of a regular file that only its owner may write, else
+// the error is a *private.Error. What is checked is the file that was opened, so that a path
+// exchanged in between gains nothing (attack C06), and nothing it can name is waited for: not a
+// FIFO, not a device.
+func ReadStart(file string, most int64) ([]byte, error) {
+	judge := func(fi os.FileInfo, err error) error {
+		if err == nil && !fi.Mode().IsRegular() {
+			err = ErrIrregular
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(private.Check(file, fi, private.Steering), private.Around(file))
 	}
 	// Asked first by name: to open a device can already do something.
-	fi, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return refuse("no such file", "writ init")
-	} else if err != nil {
-		return refuse("cannot be read", "")
-	}
-	if message, hint := unfit(file, fi); message != "" {
-		return refuse(message, hint)
+	if err := judge(os.Stat(file)); err != nil {
+		return nil, err
 	}
 	flag := os.O_RDONLY
 	if runtime.GOOS != "windows" {
@@ -328,38 +350,13 @@ func ReadFile(file string) ([]byte, error) {
 	}
 	f, err := os.OpenFile(file, flag, 0)
 	if err != nil {
-		return refuse("cannot be read", "")
+		return nil, err
 	}
 	defer f.Close()
-	if fi, err = f.Stat(); err != nil {
-		return refuse("cannot be read", "")
+	if err := judge(f.Stat()); err != nil {
+		return nil, err
 	}
-	if message, hint := unfit(file, fi); message != "" {
-		return refuse(message, hint)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
-	switch {
-	case err != nil:
-		return refuse("cannot be read", "")
-	case len(b) > strictyaml.MaxBytes:
-		return refuse("larger than 1 MiB", "")
-	}
-	return b, nil
-}
-
-// unfit says why a file is none that only its owner can have written, and what
-// mends it.
-func unfit(file string, fi os.FileInfo) (message, hint string) {
-	switch {
-	case !fi.Mode().IsRegular():
-		return "not a regular file", ""
-	case fi.Size() > strictyaml.MaxBytes:
-		return "larger than 1 MiB", ""
-	}
-	if e, ok := errors.AsType[*private.Error](errors.Join(private.Check(file, fi, private.Steering), private.Around(file))); ok {
-		return e.Why, e.Mend
-	}
-	return "", ""
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // Read reads and checks writ.yaml, without starting anything. Where it
