@@ -11,6 +11,7 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"slices"
 	"strings"
@@ -51,25 +52,20 @@ var hosts embed.FS
 
 // Named finds a host by its name, nil where there is none.
 func Named(name string) *Host {
-	rows := map[string]map[string]tool{"claude-code": claudeCode, "host": anyHost}[name]
-	if rows == nil {
+	h := map[string]*Host{
+		"claude-code": {tools: claudeCode, free: claudeCodeFree, defined: claudeCodeDefined, Settings: []string{".claude/settings.json", ".claude/settings.local.json"}},
+		"host":        {tools: anyHost},
+	}[name]
+	if h == nil {
 		return nil
 	}
-	h := &Host{Name: name, tools: rows}
-	if name == "claude-code" {
-		h.free, h.defined = claudeCodeFree, claudeCodeDefined
-		h.Settings = []string{".claude/settings.json", ".claude/settings.local.json"}
-	}
 	definitions, err := hosts.ReadFile("hosts/" + name + ".jsonl")
-	if err == nil {
-		var b []byte
-		b, err = hosts.ReadFile("hosts/" + name + ".yaml")
-		h.Policy = string(b)
-		_, h.Contracts, _ = strings.Cut(h.Policy, "\ntools:\n")
-	}
-	if err != nil {
+	file, ferr := hosts.ReadFile("hosts/" + name + ".yaml")
+	if err = cmp.Or(err, ferr); err != nil {
 		panic(err) // it is part of the program
 	}
+	h.Name, h.Policy = name, string(file)
+	_, h.Contracts, _ = strings.Cut(h.Policy, "\ntools:\n")
 	for _, line := range bytes.Split(bytes.TrimSpace(definitions), []byte("\n")) {
 		h.definitions = append(h.definitions, gate.Definition{Server: name, Kind: gate.HostKind, Raw: line})
 	}

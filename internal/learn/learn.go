@@ -686,17 +686,9 @@ func (f *Field) line(p *policy.Policy, e *Edge) bool {
 
 // names of fields: what strangers write, and what servers number.
 var (
-	prosaic  = words(`title name body text content description summary subject comment message snippet notes note label caption bio headline topic tag alias nickname username filename author query keyword reason status`)
-	numbered = words(`id ids uuid guid sha oid iid hash digest ts key number ref uri arn`)
+	prosaic  = strings.Fields(`title name body text content description summary subject comment message snippet notes note label caption bio headline topic tag alias nickname username filename author query keyword reason status`)
+	numbered = strings.Fields(`id ids uuid guid sha oid iid hash digest ts key number ref uri arn`)
 )
-
-func words(s string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(s) {
-		out[w] = true
-	}
-	return out
-}
 
 // writers guesses by the last name of a pointer.
 func writers(pointer string) Writers {
@@ -705,9 +697,9 @@ func writers(pointer string) Writers {
 	switch {
 	case len(ws) == 0:
 		return WritersUnknown
-	case slices.ContainsFunc(ws, func(w string) bool { return prosaic[w] }):
+	case slices.ContainsFunc(ws, func(w string) bool { return slices.Contains(prosaic, w) }):
 		return WritersStrangers
-	case numbered[ws[len(ws)-1]]:
+	case slices.Contains(numbered, ws[len(ws)-1]):
 		return WritersServer
 	}
 	return WritersUnknown
