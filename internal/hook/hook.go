@@ -45,6 +45,7 @@ type tool struct {
 	Drop  []string // arguments that do nothing
 	File  string   // where its result names the file that it read or wrote
 	Edits string   // the argument that names the file it changes
+	Reads bool     // it only reads on this machine, whoever judges it
 }
 
 //go:embed hosts
@@ -86,10 +87,10 @@ func (h *Host) Definitions() []gate.Definition { return h.definitions }
 var claudeCode = map[string]tool{
 	"Bash":         {Shell: true, Drop: []string{"description", "timeout"}, How: []string{"run_in_background", "dangerouslyDisableSandbox"}},
 	"Monitor":      {Shell: true, Drop: []string{"description", "timeout_ms", "persistent"}},
-	"Read":         {File: "/file/filePath"},
-	"Glob":         {},
-	"Grep":         {},
-	"LS":           {},
+	"Read":         {File: "/file/filePath", Reads: true},
+	"Glob":         {Reads: true},
+	"Grep":         {Reads: true},
+	"LS":           {Reads: true},
 	"Edit":         {Edits: "file_path"},
 	"MultiEdit":    {Edits: "file_path"},
 	"Write":        {Edits: "file_path"},
@@ -135,13 +136,8 @@ var (
 
 // definition is what a call works by, nil where it may be anything.
 func (d *defined) definition(arguments strictjson.Value) *Definition {
-	if arguments.Kind() != strictjson.Object {
+	if arguments.Kind() != strictjson.Object || !onlyHas(arguments, d.at, d.more) {
 		return nil
-	}
-	for name := range arguments.Members() {
-		if name != d.at && !slices.Contains(d.more, name) {
-			return nil
-		}
 	}
 	name, is := arguments.Get(d.at).Text()
 	if !is && arguments.Get(d.at).Exists() || d.builtin != nil && !slices.Contains(d.builtin, name) || d.builtin == nil && !skillName().MatchString(name) {
@@ -155,8 +151,8 @@ var skillName = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 // anyHost are the tools by which any other host may tell what its own do.
 var anyHost = map[string]tool{
 	"shell":      {Shell: true, Drop: []string{"description"}},
-	"read_file":  {File: "/path"},
-	"list_files": {},
+	"read_file":  {File: "/path", Reads: true},
+	"list_files": {Reads: true},
 	"edit_file":  {Edits: "path"},
 	"write_file": {Edits: "path"},
 	"fetch":      {},
@@ -223,7 +219,7 @@ func (h *Host) Call(name string, arguments strictjson.Value, trusted bool) Call 
 		}
 	}
 	c.Arguments, c.File = strictjson.Of(left), t.File
-	c.Reads = readers[name]
+	c.Reads = t.Reads
 	if file, is := arguments.Get(t.Edits).Text(); t.Edits != "" && (!is || Steers(file)) {
 		c.Why = "a file of this name says which programs run"
 	}
@@ -238,7 +234,7 @@ func (h *Host) Call(name string, arguments strictjson.Value, trusted bool) Call 
 		c.Why = NotRead + "there is no command in it"
 	case !r.Reads:
 		c.Why = NotRead + r.Why
-	case !t.onlyCommand(c.Arguments):
+	case !onlyHas(c.Arguments, "command", t.How): // which say what is run, and where
 		c.Why = NotRead + "it has an argument that nothing is known of"
 	case r.Place && !trusted:
 		c.Why = NotRead + "what it reads says which programs run, and it does not begin in the directory the client was opened in"
@@ -248,10 +244,10 @@ func (h *Host) Call(name string, arguments strictjson.Value, trusted bool) Call 
 	return c
 }
 
-// onlyCommand reports whether nothing but the command says what is run, and where.
-func (t *tool) onlyCommand(arguments strictjson.Value) bool {
-	for name := range arguments.Members() {
-		if name != "command" && !slices.Contains(t.How, name) {
+// onlyHas reports whether an object has no member but one and some others.
+func onlyHas(v strictjson.Value, one string, more []string) bool {
+	for name := range v.Members() {
+		if name != one && !slices.Contains(more, name) {
 			return false
 		}
 	}
@@ -263,9 +259,6 @@ const NotRead = "this command is not known to only read: "
 
 // Shell reports whether a tool takes command lines.
 func (h *Host) Shell(name string) bool { return h.tools[name].Shell }
-
-// readers are the tools that only read on this machine, whoever judges them.
-var readers = map[string]bool{"Read": true, "Glob": true, "Grep": true, "LS": true, "read_file": true, "list_files": true}
 
 // Result is the result of a tool as it is recorded. file is the file that it read, where
 // the caller found that to lie in the directory of the client, else "".
