@@ -375,17 +375,13 @@ func argumentRule(a *policy.ArgRule) console.Rule {
 			r.Says = append(r.Says, from)
 		}
 	}
-	if a.Local {
-		r.Says = append(r.Says, "the agent's own words: they stay here")
-	}
-	if a.Composed {
-		r.Says = append(r.Says, "the agent's own words, to whom the user named")
-	}
 	say := func(is bool, words string, args ...any) {
 		if is {
 			r.Says = append(r.Says, fmt.Sprintf(words, args...))
 		}
 	}
+	say(a.Local, "the agent's own words: they stay here")
+	say(a.Composed, "the agent's own words, to whom the user named")
 	say(a.Type != "", "compared as %s", a.Type)
 	say(a.Max != "", "at most %s", a.Max)
 	say(len(a.Owner) > 0 || a.OwnerUser, "only of a record whose owner the policy or the user named")
@@ -394,52 +390,41 @@ func argumentRule(a *policy.ArgRule) console.Rule {
 
 // source says in words what vouches for an argument.
 func source(s *policy.Source, collection string) string {
+	ordered := ""
+	if len(s.Phrases) > 0 {
+		ordered = ", where the user orders it"
+	}
 	switch s.Kind {
-	case policy.FromUser:
-		return "what the user typed"
 	case policy.FromOutput:
-		if len(s.Phrases) > 0 {
-			return returned(s, collection) + ", where the user orders it"
-		}
-		return returned(s, collection)
+		return returned(s, collection) + ordered
 	case policy.FromConst:
+		if len(s.Const) == 0 {
+			return ""
+		}
 		var values []string
 		for _, v := range s.Const {
 			values = append(values, cli.OneLine(string(v), 60))
 		}
-		if values == nil {
-			return ""
-		}
 		if s.Grown {
 			return "kept from now on: " + few(values, 6)
 		}
-		if len(s.Phrases) > 0 {
-			return "one of " + few(values, 6) + ", where the user orders it"
-		}
-		return "one of " + few(values, 6)
-	case policy.FromCatalog:
-		return "what its schema lists"
+		return "one of " + few(values, 6) + ordered
 	case policy.FromDerived:
-		if s.Op == policy.Due {
-			return "what is due, of which the server takes no other"
-		}
-		if s.Op == policy.Element {
-			return "what is called by the user's words on a page that he named"
-		}
-		if s.Op == policy.FreshName {
-			return "a new name in a directory that was listed"
-		}
-		return "a path joined of what passes"
-	case policy.FromSeen:
-		return "what stood whole in any result"
+		return cmp.Or(derived[s.Op], "a path joined of what passes")
 	case policy.FromSaidBy:
 		return "what is of one whom the user named, by " + s.Server + "/" + s.Tool + " " + s.At.Source
 	case policy.FromNamed:
 		return "what is listed in the record that the user named, by " + s.Server + "/" + s.Tool + " " + s.At.Source
-	case policy.FromApproval:
-		return "what a person says yes to"
 	}
-	return ""
+	return map[policy.SourceKind]string{policy.FromUser: "what the user typed", policy.FromCatalog: "what its schema lists",
+		policy.FromSeen: "what stood whole in any result", policy.FromApproval: "what a person says yes to"}[s.Kind]
+}
+
+// derived says of what is made of other values how.
+var derived = map[string]string{
+	policy.Due:       "what is due, of which the server takes no other",
+	policy.Element:   "what is called by the user's words on a page that he named",
+	policy.FreshName: "a new name in a directory that was listed",
 }
 
 func returned(s *policy.Source, collection string) string {
