@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -85,57 +86,45 @@ func findPlace(arg string, of scope) (*place, error) {
 	if err != nil {
 		return nil, cli.Fail(cli.ExitConfig, "", "no home directory to look for the client's file in")
 	}
-	w := clients.World{OS: runtime.GOOS, Home: home, Env: os.Getenv}
-	p := &place{given: arg, project: of.project != ""}
-	c := clients.Named(arg)
-	project := of.project
-	var candidates []string
+	dir := cmp.Or(of.project, of.local)
+	if dir != "" {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, cli.Fail(cli.ExitIO, "", "the directory has no absolute path")
+		}
+	}
+	p, c := &place{given: arg, project: of.project != ""}, clients.Named(arg)
+	var files []string
 	switch {
 	case c == nil && (of != scope{} || !strings.ContainsAny(arg, `/\.`)):
 		return nil, cli.Fail(cli.ExitUsage, "writ connect --help", "the clients known by name are %s; of another one give the path of its file", clientNames())
 	case c == nil:
-		p.name, p.title, p.layout, candidates = "file", "the client", clients.Generic, []string{arg}
-	case project != "":
-		if candidates = []string{c.Project(project)}; candidates[0] == "" {
-			return nil, cli.Fail(cli.ExitUsage, "writ connect "+c.Name, "%s has no file of a project", c.Title)
-		}
-		p.given = arg + " --project " + private.Quote(project)
+		p.name, p.title, p.layout, files = "file", "the client", clients.Generic, []string{arg}
 	default:
-		candidates = c.Files(w)
-	}
-	if c != nil {
-		p.name, p.title, p.layout = c.Name, c.Title, c.Layout
-	}
-	if of.local != "" {
-		if of.local, err = filepath.Abs(of.local); err != nil {
-			return nil, cli.Fail(cli.ExitIO, "", "the directory has no absolute path")
-		}
-		var ok bool
-		if p.layout, ok = c.Local(of.local); !ok {
-			return nil, cli.Fail(cli.ExitUsage, "writ connect "+c.Name, "%s keeps no servers for one directory in its own file", c.Title)
-		}
-		p.given, p.title = arg+" --local "+private.Quote(of.local), c.Title+" in "+private.Word(of.local)
+		w := clients.World{OS: runtime.GOOS, Home: home, Env: os.Getenv}
+		p.name, p.title, p.layout, files = c.Name, c.Title, c.Layout, c.Files(w)
+		p.hooksFile, p.events = c.HooksFile(w)
 	}
 	switch {
-	case c == nil:
-	case project == "":
-		p.hooksFile, p.events = c.HooksFile(w)
-	default:
-		if project, err = filepath.Abs(project); err != nil {
-			return nil, cli.Fail(cli.ExitIO, "", "the directory has no absolute path")
+	case of.project != "":
+		if files = []string{c.Project(of.project)}; files[0] == "" {
+			return nil, cli.Fail(cli.ExitUsage, "writ connect "+c.Name, "%s has no file of a project", c.Title)
 		}
-		p.hooksFile, p.events = c.ProjectHooks(project)
+		p.given = arg + " --project " + private.Quote(of.project)
+		p.hooksFile, p.events = c.ProjectHooks(dir)
+	case of.local != "":
+		var ok bool
+		if p.layout, ok = c.Local(dir); !ok {
+			return nil, cli.Fail(cli.ExitUsage, "writ connect "+c.Name, "%s keeps no servers for one directory in its own file", c.Title)
+		}
+		of.local = dir
+		p.given, p.title = arg+" --local "+private.Quote(dir), c.Title+" in "+private.Word(dir)
 	}
-	own := c != nil && !p.project && of.local == ""
-	for _, file := range candidates {
-		if there, err := p.at(file); err != nil {
-			return nil, err
-		} else if there {
-			p.dir, err = p.keptFor(own, of.local)
-			return p, err
+	for _, file := range files {
+		if there, err := p.at(file); err != nil || there {
+			return p, cmp.Or(err, p.keptFor(c != nil && of == scope{}, of.local))
 		}
 	}
-	return nil, cli.Fail(cli.ExitData, "writ status", "%s has no such file: %s", p.title, cli.Printable(strings.Join(candidates, ", ")))
+	return nil, cli.Fail(cli.ExitData, "writ status", "%s has no such file: %s", p.title, cli.Printable(strings.Join(files, ", ")))
 }
 
 // at finds where a file is in truth, if it is there.
@@ -152,12 +141,15 @@ func (p *place) at(file string) (there bool, err error) {
 	return true, nil
 }
 
-// keptFor is where what Writ keeps for the file is: of a client's own one by its name.
-func (p *place) keptFor(own bool, local string) (string, error) {
-	if own {
-		return keptIn(p.name)
+// keptFor finds where what Writ keeps for the file is: of a client's own one by its name, of what it
+// has for a directory alone by that too.
+func (p *place) keptFor(own bool, local string) (err error) {
+	name := p.name
+	if !own {
+		name = fmt.Sprintf("%s-%.8x", p.name, sha256.Sum256([]byte(p.file+local)))
 	}
-	return keptIn(fmt.Sprintf("%s-%.8x", p.name, sha256.Sum256([]byte(p.file+local))))
+	p.dir, err = keptIn(name)
+	return err
 }
 
 // read reads the client's file, which nobody else may write.
