@@ -358,35 +358,32 @@ func (o *files) shut(t *gate.Tool, near unlikeShipped) string {
 
 // shutBecause says why a tool is closed.
 func shutBecause(t *gate.Tool, near unlikeShipped) string {
-	switch t.Reason {
-	case writ.NameForbidden:
-		return "no contract in the policy"
-	case writ.NameUnpinned:
-		return "nobody has approved its definition yet"
-	case writ.NameChanged:
-		unlike := ""
-		if of, lines := near(t); of != "" {
-			short := make([]string, len(lines))
-			for i, l := range lines {
-				short[i] = cli.OneLine(l, 200)
-			}
-			unlike = ", unlike " + of + " (" + few(short, 6) + ")"
-		}
-		unruled := "" // they may be what is new
-		if names := unnamed(t); len(names) > 0 {
-			unruled = ", with arguments that its contract does not name: " + few(names, 6)
-		}
-		return "changed since you approved it" + unruled + unlike
-	case writ.PolicyClosed:
-		return "the policy says closed"
-	case writ.PolicyMisdeclared:
-		return "its definition says that something leaves, and its contract that nothing does"
-	case writ.SchemaUnusable:
-		return "its schema cannot be used"
-	case writ.NameAmbiguous:
-		return "another tool has that name, or one that looks like it"
+	if t.Reason != writ.NameChanged {
+		return cmp.Or(shutFor[t.Reason], string(t.Reason))
 	}
-	return string(t.Reason)
+	unlike := ""
+	if of, lines := near(t); of != "" {
+		short := make([]string, len(lines))
+		for i, l := range lines {
+			short[i] = cli.OneLine(l, 200)
+		}
+		unlike = ", unlike " + of + " (" + few(short, 6) + ")"
+	}
+	unruled := "" // they may be what is new
+	if names := unnamed(t); len(names) > 0 {
+		unruled = ", with arguments that its contract does not name: " + few(names, 6)
+	}
+	return "changed since you approved it" + unruled + unlike
+}
+
+// shutFor says in words for what else it is.
+var shutFor = map[writ.Reason]string{
+	writ.NameForbidden:     "no contract in the policy",
+	writ.NameUnpinned:      "nobody has approved its definition yet",
+	writ.PolicyClosed:      "the policy says closed",
+	writ.PolicyMisdeclared: "its definition says that something leaves, and its contract that nothing does",
+	writ.SchemaUnusable:    "its schema cannot be used",
+	writ.NameAmbiguous:     "another tool has that name, or one that looks like it",
 }
 
 // unnamed are the arguments of an act that its contract has no word of.
