@@ -7,10 +7,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
+
+// reloadSignals have a gateway read its files again.
+var reloadSignals = []os.Signal{syscall.SIGHUP}
 
 // canWait says that a read from a terminal can be given up.
 const canWait = true

@@ -8,6 +8,9 @@ import (
 	"os"
 )
 
+// reloadSignals: there is none; writ reload is the way.
+var reloadSignals []os.Signal
+
 // canWait says that a read from a terminal can be given up: not here, so that a
 // command asks nothing at its own.
 const canWait = false
