@@ -330,17 +330,12 @@ func auditExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := writeNew(out, b.Bytes(), "bundle"); err != nil {
-				return err
-			}
 			exported := struct {
 				Records int64      `json:"records"`
 				Root    audit.Hash `json:"root"`
 				Bytes   int        `json:"bytes"`
 			}{of.Size, of.Root, b.Len()}
-			return f.show(c, exported, func(w io.Writer) {
-				fmt.Fprintf(w, "ok: %s, root %s; `writ audit verify --bundle %s` checks them anywhere\n", cli.Number(exported.Records, "record", "records"), exported.Root, cli.Printable(out))
-			})
+			return f.handOver(c, out, "bundle", b.Bytes(), exported, "%s, root %s", cli.Number(of.Size, "record", "records"), of.Root)
 		}),
 	}, "state", "json")
 	c.Flags().StringVarP(&out, "out", "o", "", "`FILE` to write; never over one that is there")
@@ -470,17 +465,12 @@ func (f *flags) exportSessions(c *cobra.Command, dir string, st *sqlite.Store, n
 	case err != nil:
 		return unreadable(err)
 	}
-	if err := writeNew(out, b.Bytes(), "bundle"); err != nil {
-		return err
-	}
 	exported := struct {
 		shownCheckpoint
 		Records int `json:"records"`
 		Bytes   int `json:"bytes"`
 	}{shownCheckpoint(head), len(p.Items), b.Len()}
-	return f.show(c, exported, func(w io.Writer) {
-		fmt.Fprintf(w, "ok: %s, of a log of %d; `writ audit verify --bundle %s` checks them anywhere\n", cli.Number(exported.Records, "record", "records"), head.Size, cli.Printable(out))
-	})
+	return f.handOver(c, out, "bundle", b.Bytes(), exported, "%s, of a log of %d", cli.Number(exported.Records, "record", "records"), head.Size)
 }
 
 // verifyBundles is verify of files of writ audit export, and of archives, or directories

@@ -152,16 +152,11 @@ func auditProve() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := writeNew(out, b, "proof"); err != nil {
-				return err
-			}
 			proven := struct {
 				shownCheckpoint
 				Bytes int `json:"bytes"`
 			}{shownCheckpoint(head), len(b)}
-			return f.show(c, proven, func(w io.Writer) {
-				fmt.Fprintf(w, "ok: %d bytes, of a log of %d records; `writ audit verify --proof %s` checks them anywhere\n", len(b), head.Size, cli.Printable(out))
-			})
+			return f.handOver(c, out, "proof", b, proven, "%d bytes, of a log of %d records", len(b), head.Size)
 		}),
 	}, "state", "json")
 	c.Flags().StringVarP(&out, "out", "o", "", "`FILE` to write; never over one that is there")
@@ -230,8 +225,9 @@ func provable(ctx context.Context, st *sqlite.Store, session, num string, within
 	return all, err
 }
 
-// writeNew writes a file that must not be there yet, for its owner alone.
-func writeNew(out string, b []byte, what string) error {
+// handOver writes a proof or a bundle to a file that must not be there yet, for its owner alone, and
+// says what is in it.
+func (f *flags) handOver(c *cobra.Command, out, what string, b []byte, shown any, holds string, args ...any) error {
 	err := private.WriteOnce(out, b, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
@@ -239,7 +235,9 @@ func writeNew(out string, b []byte, what string) error {
 	case err != nil:
 		return cli.Fail(cli.ExitIO, "the same command with -o FILE elsewhere", "the %s cannot be written", what)
 	}
-	return nil
+	return f.show(c, shown, func(w io.Writer) {
+		fmt.Fprintf(w, "ok: "+holds+"; `writ audit verify --%s %s` checks them anywhere\n", append(args, what, cli.Printable(out))...)
+	})
 }
 
 // proofReport is what a proof shows.
