@@ -131,18 +131,6 @@ func auditTail() *cobra.Command {
 			"reads on. With --json each line is one object, as `writ audit show --json` lists them.",
 		Args: needs("", "at most one session, and -n 0 or more", func(args []string) bool { return len(args) <= 1 && newestN >= 0 }),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, of := c.Context(), ""
-			dir, st, err := toExplain(ctx, f.state)
-			if err != nil {
-				return err
-			}
-			if len(args) == 1 {
-				if of, err = publicID(ctx, st, dir, args[0]); err != nil {
-					st.Close()
-					return err
-				}
-			}
-			fresh, seen, err := tailOf(ctx, st, of, newestN)
 			show := func(all []story.Line) error {
 				for _, d := range all {
 					if !f.json {
@@ -152,6 +140,19 @@ func auditTail() *cobra.Command {
 					}
 				}
 				return nil
+			}
+			ctx, of := c.Context(), ""
+			dir, st, err := toExplain(ctx, f.state)
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				of, err = publicID(ctx, st, dir, args[0])
+			}
+			var fresh []story.Line
+			var seen int64
+			if err == nil {
+				fresh, seen, err = tailOf(ctx, st, of, newestN)
 			}
 			if err == nil {
 				err = show(fresh)

@@ -471,16 +471,13 @@ func printResult(w io.Writer, result []byte, rerr *rpc.Error, asJSON bool, ran *
 	var o writ.Outcome
 	meta := strictjson.Get(result, "_meta")
 	failed := rerr != nil || string(strictjson.Get(result, "isError")) == "true"
-	if rerr != nil {
-		if json.Unmarshal(rerr.Data, &o) != nil {
-			o = writ.Outcome{}
-		}
-	} else if raw := strictjson.Get(meta, gateway.MetaOutcome); raw != nil {
-		_ = json.Unmarshal(raw, &o)
-	}
+	outcome := strictjson.Get(meta, gateway.MetaOutcome)
 	said, _ := strictjson.Text(strictjson.At(result, "/content/0/text"))
 	if rerr != nil {
-		said = rerr.Message
+		outcome, said = rerr.Data, rerr.Message
+	}
+	if json.Unmarshal(outcome, &o) != nil {
+		o = writ.Outcome{}
 	}
 	refused := failed && o.Status == writ.Rejected && o.Rejection != nil
 	switch {

@@ -246,10 +246,7 @@ func (p *place) keep(rec *connected) error {
 	if len(b) > maxConnected {
 		return cli.Fail(cli.ExitData, "", "the commands that were there are larger than 64 KiB; the client's file was not changed")
 	}
-	if err = private.WriteOnce(p.recordFile(), b, 0o600); errors.Is(err, os.ErrExist) {
-		err = replaceFile(p.recordFile(), b)
-	}
-	return written(err)
+	return written(replaceFile(p.recordFile(), b))
 }
 
 // ownClient adds what says which servers the client starts by which command: the

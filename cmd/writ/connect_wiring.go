@@ -347,9 +347,6 @@ func (w *wiring) ask(c *cobra.Command, state string, yes bool) (*gate.Catalogue,
 	for name, why := range down {
 		w.drop(name, why)
 	}
-	if cat == nil {
-		return nil, nil
-	}
 	there, _ := config.LoadPolicy(w.policy()) // where it has faults, write says so
 	drafted := draft.Policy(cat).Servers
 	for i := range w.rep.Servers {
