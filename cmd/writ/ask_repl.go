@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/cli"
 )
@@ -211,15 +212,12 @@ func (a *asking) callTool(ctx context.Context, rest string) error {
 }
 
 // toolNames are the tools to complete, once the gateway is there.
-func (a *asking) toolNames() (out []string) {
+func (a *asking) toolNames() []string {
 	if a.here == nil {
 		return nil
 	}
 	cat, _ := a.here.g.Catalogue()
-	for _, t := range cat.Listed(false) {
-		out = append(out, t.Public+" ")
-	}
-	return out
+	return each(cat.Listed(false), func(t *gate.Tool) string { return t.Public + " " })
 }
 
 // maxLine bounds a line that is piped in.

@@ -86,13 +86,17 @@ func (f *flags) aside(c *cobra.Command) io.Writer {
 
 var when = cli.When
 
+// each is what f makes of each of several, nil of none.
+func each[T, U any](all []T, f func(T) U) (out []U) {
+	for _, one := range all {
+		out = append(out, f(one))
+	}
+	return out
+}
+
 // joined is a word for each of several, in one line.
 func joined[T any](all []T, between string, word func(T) string) string {
-	words := make([]string, len(all))
-	for i, one := range all {
-		words[i] = word(one)
-	}
-	return strings.Join(words, between)
+	return strings.Join(each(all, word), between)
 }
 
 // group is a command that has others and does nothing itself.

@@ -323,7 +323,7 @@ type elsewhere struct {
 // lookEvery is how old what is known of other gateways may be.
 const lookEvery = time.Second
 
-func (e *elsewhere) Open(ctx context.Context, fresh bool) (all []approval.Shown) {
+func (e *elsewhere) Open(ctx context.Context, fresh bool) []approval.Shown {
 	e.mu.Lock()
 	old := !e.busy && time.Since(e.looked) > lookEvery
 	if e.busy = e.busy || old && !fresh; old && !fresh {
@@ -335,10 +335,7 @@ func (e *elsewhere) Open(ctx context.Context, fresh bool) (all []approval.Shown)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, w := range e.open {
-		all = append(all, w.Shown)
-	}
-	return all
+	return each(e.open, func(w waiting) approval.Shown { return w.Shown })
 }
 
 // look asks all gateways. One that does not answer has no question then.

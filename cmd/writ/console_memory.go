@@ -33,9 +33,9 @@ func (m *consoleMemory) mounted(namespace string) bool {
 
 func (m *consoleMemory) Namespaces(ctx context.Context) (out []console.Namespace, err error) {
 	all, err := namespaces(ctx, m.store)
-	for _, l := range all {
-		out = append(out, console.Namespace{Name: l.Namespace, Records: l.Records, Mode: string(l.Mode), Policy: policyName(l.Policy), Mounted: m.mounted(l.Namespace)})
-	}
+	out = each(all, func(l namespaceLine) console.Namespace {
+		return console.Namespace{Name: l.Namespace, Records: l.Records, Mode: string(l.Mode), Policy: policyName(l.Policy), Mounted: m.mounted(l.Namespace)}
+	})
 	if m.keeps != nil && !slices.ContainsFunc(out, func(n console.Namespace) bool { return n.Mounted }) {
 		out = append(out, console.Namespace{Name: m.memory.Namespace, Mode: m.memory.Mode, Policy: "not begun", Mounted: true})
 	}

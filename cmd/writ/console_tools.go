@@ -237,11 +237,7 @@ func (o *files) friction(ctx context.Context) (out []console.Friction, command s
 			continue
 		}
 		a := wouldEnd(p, sessions, r, askedMost{Tool: t.Tool, Asked: t.Asked})
-		var says []string
-		for _, g := range a.Lines {
-			says = append(says, approval.Sentence(g))
-		}
-		out = append(out, console.Friction{Tool: a.Tool, Asked: a.Asked, With: a.With, Edge: keeping(console.Edge{Says: says}, a.Lines)})
+		out = append(out, console.Friction{Tool: a.Tool, Asked: a.Asked, With: a.With, Edge: keeping(console.Edge{Says: each(a.Lines, approval.Sentence)}, a.Lines)})
 	}
 	return out, command, ctx.Err()
 }
@@ -401,14 +397,11 @@ func source(s *policy.Source, collection string) string {
 		if len(s.Const) == 0 {
 			return ""
 		}
-		var values []string
-		for _, v := range s.Const {
-			values = append(values, cli.OneLine(string(v), 60))
-		}
+		values := few(each(s.Const, func(v []byte) string { return cli.OneLine(string(v), 60) }), 6)
 		if s.Grown {
-			return "kept from now on: " + few(values, 6)
+			return "kept from now on: " + values
 		}
-		return "one of " + few(values, 6) + ordered
+		return "one of " + values + ordered
 	case policy.FromDerived:
 		return cmp.Or(derived[s.Op], "a path joined of what passes")
 	case policy.FromSaidBy:

@@ -182,10 +182,7 @@ func handOut(c *cobra.Command, out string, b []byte) (err error) {
 }
 
 func (p *erasurePreview) print(w io.Writer) {
-	records := make([]string, len(p.Records))
-	for i, n := range p.Records {
-		records[i] = fmt.Sprintf("dec_%d", n)
-	}
+	records := each(p.Records, func(n uint64) string { return fmt.Sprintf("dec_%d", n) })
 	fmt.Fprintf(w, "from namespace %s, %d records: %s\n", p.Namespace, len(records), someOf(records))
 	for _, id := range slices.Sorted(maps.Keys(p.Meant)) {
 		printIDs(w, id+" means", p.Meant[id])

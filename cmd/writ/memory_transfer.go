@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -104,11 +103,9 @@ func memoryImport() *cobra.Command {
 			if len(in.Faults) == 0 {
 				return nil
 			}
-			lines := make([]string, len(in.Faults))
-			for i, x := range in.Faults {
-				lines[i] = fmt.Sprintf("%s:%d: %s", cli.Printable(args[0]), x.Line, x.Message)
-			}
-			return cli.Fail(cli.ExitData, "writ memory import FILE --dry-run, once the file is mended; nothing was recorded", "%s", strings.Join(lines, "\n"))
+			return cli.Fail(cli.ExitData, "writ memory import FILE --dry-run, once the file is mended; nothing was recorded", "%s", joined(in.Faults, "\n", func(x memoryserver.ImportFault) string {
+				return fmt.Sprintf("%s:%d: %s", cli.Printable(args[0]), x.Line, x.Message)
+			}))
 		},
 		RunE: f.with(toWrite, func(c *cobra.Command, r *remembered, args []string) error {
 			rep := &importReport{Format: format, Source: cmp.Or(source, "import/"+format), DryRun: f.dry, Items: len(in.Items), Skipped: in.Skipped, Refused: []importRefused{}}

@@ -73,10 +73,7 @@ func placesClear() *cobra.Command {
 			"The session whose act lowered it goes on without it. It stands in the audit log.",
 		Args: needs("writ places list", "one number, or --all", func(args []string) bool { return len(args) <= 1 && all != (len(args) == 1) }),
 		RunE: f.onPlaces(func(c *cobra.Command, st audit.Store, namespace string, ps []gateway.LoweredPlace, args []string) error {
-			var numbers []uint64
-			for _, p := range ps {
-				numbers = append(numbers, p.N)
-			}
+			numbers := each(ps, func(p gateway.LoweredPlace) uint64 { return p.N })
 			if !all {
 				n, err := strconv.ParseUint(args[0], 10, 64)
 				if err != nil {

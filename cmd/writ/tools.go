@@ -363,11 +363,7 @@ func shutBecause(t *gate.Tool, near unlikeShipped) string {
 	}
 	unlike := ""
 	if of, lines := near(t); of != "" {
-		short := make([]string, len(lines))
-		for i, l := range lines {
-			short[i] = cli.OneLine(l, 200)
-		}
-		unlike = ", unlike " + of + " (" + few(short, 6) + ")"
+		unlike = ", unlike " + of + " (" + few(each(lines, func(l string) string { return cli.OneLine(l, 200) }), 6) + ")"
 	}
 	unruled := "" // they may be what is new
 	if names := unnamed(t); len(names) > 0 {
