@@ -137,7 +137,7 @@ type settling struct {
 // settleHandler is POST /settle of the local door: it says whether a person may settle an
 // act as far as this gateway knows. Who may is who may answer there.
 func settleHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return replies(func(w http.ResponseWriter, r *http.Request) (int, any) {
 		status, no := http.StatusOK, hookSaid{}
 		b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1024))
 		v, perr := strictjson.Parse(bytes.TrimSpace(b), strictjson.Limits{Bytes: 1024, Depth: 2, Leaves: 2, Number: 20})
@@ -152,8 +152,8 @@ func settleHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc {
 		case g.UnderWay(session, n):
 			status, no.Error = http.StatusConflict, gateway.WhyUnderWay
 		}
-		answerJSON(w, status, no)
-	}
+		return status, no
+	})
 }
 
 // unsettled are the decisions of acts that a person may settle, of a session or of all that

@@ -102,20 +102,18 @@ func (way *wayIn) print(w io.Writer, command string) {
 // consoleHandler is POST /console of the local door: a link to the console for whoever may
 // answer there and is of no client of the state directory, or with ?code a code alone.
 func (o *files) consoleHandler(apart ...int) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return replies(func(_ http.ResponseWriter, r *http.Request) (int, any) {
 		var way wayIn
 		if err := localdoor.Apart(r.Context(), append(slices.Clone(apart), otherClients(o.state, 0)...)...); err != nil {
-			way.Error = err.Error()
-			answerJSON(w, http.StatusForbidden, way)
-			return
+			return http.StatusForbidden, wayIn{Error: err.Error()}
 		}
 		if r.URL.Query().Has("code") {
 			way.Code = o.console.Code()
 		} else {
 			way.URL, way.Code = o.console.Link()
 		}
-		answerJSON(w, http.StatusOK, way)
-	}
+		return http.StatusOK, way
+	})
 }
 
 // firstCalls are what a person can try with the example server of the gateway that a command

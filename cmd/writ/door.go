@@ -132,11 +132,14 @@ func exchangeOr(ctx context.Context, door *http.Client, what, token string, body
 	return status, err
 }
 
-// answerJSON answers a request at the local door.
-func answerJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v)
+// replies is a handler of the local door: f says the status, and what is answered as JSON.
+func replies(f func(w http.ResponseWriter, r *http.Request) (status int, v any)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		status, v := f(w, r)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		json.NewEncoder(w).Encode(v)
+	}
 }
 
 // oneClient is a gateway over stdio: the process that started it has one session in it.
@@ -192,16 +195,13 @@ func (c *oneClient) unheard(ctx context.Context) bool {
 // of a public id, or of the one client of a gateway over stdio. may refuses who brings
 // them, with its status.
 func sayHandler(g *gateway.Gateway, client *oneClient, may func(*http.Request) (status int, err error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		send := func(status int, reply hookSaid) { answerJSON(w, status, reply) }
+	return replies(func(w http.ResponseWriter, r *http.Request) (int, any) {
 		if status, err := may(r); err != nil {
-			send(status, hookSaid{Error: err.Error()})
-			return
+			return status, hookSaid{Error: err.Error()}
 		}
 		session, pid, text, ok := readTurn(http.MaxBytesReader(w, r.Body, maxSay))
 		if !ok {
-			send(http.StatusBadRequest, hookSaid{Error: `the body is {"session":"s_…","text":"…"} or {"client":PID,"text":"…"}, the text at most 64 KiB of UTF-8`})
-			return
+			return http.StatusBadRequest, hookSaid{Error: `the body is {"session":"s_…","text":"…"} or {"client":PID,"text":"…"}, the text at most 64 KiB of UTF-8`}
 		}
 		var s downstream.Session
 		var err error
@@ -211,23 +211,25 @@ func sayHandler(g *gateway.Gateway, client *oneClient, may func(*http.Request) (
 			s, err = client.of(pid)
 		}
 		if errors.Is(err, downstream.ErrNoSession) {
-			send(http.StatusNotFound, hookSaid{Error: "there is no open session of that name here"})
-			return
+			return http.StatusNotFound, hookSaid{Error: "there is no open session of that name here"}
 		}
-		id := ""
+		var reply hookSaid
 		if err == nil {
-			id, err = g.Turn(r.Context(), s, text)
+			reply, err = turned(g.Turn(r.Context(), s, text))
 		}
-		var halted *gateway.HaltedError
-		switch {
-		case errors.As(err, &halted):
-			send(http.StatusOK, hookSaid{Evidence: id, Halted: string(halted.Rejection.Reason), Reply: halted.Reply})
-		case err != nil:
-			send(http.StatusInternalServerError, hookSaid{Error: "the words could not be put on record, and vouch for nothing"})
-		default:
-			send(http.StatusOK, hookSaid{Evidence: id})
+		if err != nil {
+			return http.StatusInternalServerError, hookSaid{Error: "the words could not be put on record, and vouch for nothing"}
 		}
+		return http.StatusOK, reply
+	})
+}
+
+// turned is what is said of a turn that got an id, or an error.
+func turned(id string, err error) (hookSaid, error) {
+	if halted, ok := errors.AsType[*gateway.HaltedError](err); ok {
+		return hookSaid{Evidence: id, Halted: string(halted.Rejection.Reason), Reply: halted.Reply}, nil
 	}
+	return hookSaid{Evidence: id}, err
 }
 
 // maxSay bounds the body: each byte of the text may be escaped.

@@ -133,14 +133,13 @@ func absolute(dir string) string {
 // hookHandler is POST /hook of the local door: a client's own tools, and what its person
 // types. client is the one client of a gateway over stdio, nil where it has others.
 func (o *files) hookHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		status, reply := http.StatusBadRequest, hookSaid{Error: "the body is none that docs/hosts.md has"}
+	return replies(func(w http.ResponseWriter, r *http.Request) (int, any) {
 		b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(hookLimits.Bytes)))
 		if a, ok := readHook(b); err == nil && ok {
-			status, reply = o.answerHook(r, g, client, &a)
+			return o.answerHook(r, g, client, &a)
 		}
-		answerJSON(w, status, reply)
-	}
+		return http.StatusBadRequest, hookSaid{Error: "the body is none that docs/hosts.md has"}
+	})
 }
 
 func (o *files) answerHook(r *http.Request, g *gateway.Gateway, client *oneClient, a *hookAsked) (status int, reply hookSaid) {
@@ -192,11 +191,7 @@ func (o *files) answerHook(r *http.Request, g *gateway.Gateway, client *oneClien
 
 func (o *files) hooked(ctx context.Context, g *gateway.Gateway, s downstream.Session, principal string, a *hookAsked) (reply hookSaid, err error) {
 	if a.Event == "prompt" {
-		reply.Evidence, err = g.TurnOf(ctx, s, a.Conversation, a.Text)
-		if halted, ok := errors.AsType[*gateway.HaltedError](err); ok {
-			reply.Halted, reply.Reply, err = string(halted.Rejection.Reason), halted.Reply, nil
-		}
-		return reply, err
+		return turned(g.TurnOf(ctx, s, a.Conversation, a.Text))
 	}
 	c, call := a.call(o.host, o.ownPaths)
 	if !c.Judged { // but the call of a server's tool, which names no conversation, comes next

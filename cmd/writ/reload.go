@@ -227,7 +227,7 @@ func (o *files) hearReload(ctx context.Context, g *gateway.Gateway, stderr io.Wr
 
 // reloadHandler is POST /reload of the local door, for whoever may answer there.
 func (o *files) reloadHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return replies(func(_ http.ResponseWriter, r *http.Request) (int, any) {
 		var out reloaded
 		status := http.StatusOK
 		err := localdoor.Apart(r.Context(), apart...)
@@ -242,8 +242,8 @@ func (o *files) reloadHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc
 				out.Try = e.Hint
 			}
 		}
-		answerJSON(w, status, out)
-	}
+		return status, out
+	})
 }
 
 func grownCommand() *cobra.Command {

@@ -184,11 +184,12 @@ func typedTurn(c *cobra.Command, given []string) (string, error) {
 
 // showTurn is showSaid of a turn that got an id or an error.
 func (f *flags) showTurn(c *cobra.Command, id string, err error) error {
-	is := hookSaid{Evidence: id}
-	if halted, ok := errors.AsType[*gateway.HaltedError](err); ok {
-		is = hookSaid{Halted: string(halted.Rejection.Reason), Reply: halted.Reply}
-	} else if err != nil {
+	is, err := turned(id, err)
+	if err != nil {
 		return cli.Fail(cli.ExitIO, "writ audit verify", "the turn could not be recorded: %w", err)
+	}
+	if is.Halted != "" {
+		is.Evidence = "" // nothing is called any more for which it would count
 	}
 	return f.showSaid(c, []hookSaid{is}, nil)
 }
@@ -465,10 +466,10 @@ func (f *flags) tellClosed(ctx context.Context, id string) {
 // closedHandler is POST /closed of the local door. Whether the session is closed, the
 // gateway looks up itself.
 func closedHandler(g *gateway.Gateway) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return replies(func(_ http.ResponseWriter, r *http.Request) (int, any) {
 		g.Over(r.Context(), r.URL.Query().Get("session"))
-		answerJSON(w, http.StatusOK, struct{}{})
-	}
+		return http.StatusOK, struct{}{}
+	})
 }
 
 // named are acts in a line.

@@ -218,7 +218,7 @@ func statusAt(ctx context.Context, door *http.Client) (g gatewayStatus, err erro
 // statusHandler is GET /status of the local door. client is the one client of a gateway
 // over stdio, nil where it has others.
 func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return replies(func(_ http.ResponseWriter, r *http.Request) (int, any) {
 		s := gatewayStatus{PID: os.Getpid(), Version: readBuildInfo().String(), Config: o.config, UnderWay: g.Acting(), Near: g.Near()}
 		now, err := o.inForce(r.Context())
 		if err != nil {
@@ -244,8 +244,8 @@ func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.Handle
 		if o.host != nil && client.unheard(r.Context()) {
 			s.Unheard = o.host.Name
 		}
-		answerJSON(w, http.StatusOK, s)
-	}
+		return http.StatusOK, s
+	})
 }
 
 // mostAskedOf has what was recorded lately judged again by the policies.
