@@ -270,27 +270,22 @@ func (w *wiring) sealing(f *flags, m movable) (func(file []byte) ([]byte, error)
 		return nil, err
 	}
 	w.rec.State = dir
-	store, done, failed := logins(dir), map[[3]string]string{}, error(nil)
+	store, done := logins(dir), map[[3]string]string{}
 	return func(file []byte) ([]byte, error) {
-		out, err := w.layout.Revalue(file, func(server, variable, value, written string) (string, bool) {
+		return w.layout.Revalue(file, func(server, variable, value, written string) (string, bool, error) {
 			if m[[2]string{server, variable}] == "" || login.Sealed(value) {
-				return "", false
+				return "", false, nil
 			}
 			key := [3]string{server, variable, written}
 			if done[key] == "" {
-				var text string
-				if text, err = store.SealText(w.serverOf(server), variable, value+"\x00"+written); err != nil {
-					failed = err
-					return "", false
+				text, err := store.SealText(w.serverOf(server), variable, value+"\x00"+written)
+				if err != nil {
+					return "", false, cli.Fail(cli.ExitIO, "", "the credentials cannot be sealed: %w; nothing was changed", err)
 				}
 				done[key] = `"` + text + `"`
 			}
-			return done[key], true
+			return done[key], true, nil
 		})
-		if failed != nil {
-			return nil, cli.Fail(cli.ExitIO, "", "the credentials cannot be sealed: %w; nothing was changed", failed)
-		}
-		return out, err
 	}, nil
 }
 
@@ -314,24 +309,18 @@ func (w *wiring) sealIn(f *flags, file []byte, m movable) (sealed []byte, err er
 
 // opened is a client's file with what was sealed in it as it was before, to the byte.
 func (p *place) opened(rec *connected, file []byte) ([]byte, error) {
-	var failed error
-	out, err := p.layout.Revalue(file, func(server, variable, value, _ string) (string, bool) {
+	return p.layout.Revalue(file, func(server, variable, value, _ string) (string, bool, error) {
 		if !login.Sealed(value) || rec.State == "" || rec.Servers[server] == "" { // or looks so, and was not by us
-			return "", false
+			return "", false, nil
 		}
 		plain, err := logins(rec.State).OpenText(rec.Servers[server], variable, value)
 		_, was, ok := strings.Cut(plain, "\x00")
 		if err != nil || !ok {
-			failed = cli.Fail(cli.ExitConfig, "write "+cli.OneLine(variable, 60)+" into the file yourself", "%s of %s was sealed and cannot be opened; nothing was changed",
+			return "", false, cli.Fail(cli.ExitConfig, "write "+cli.OneLine(variable, 60)+" into the file yourself", "%s of %s was sealed and cannot be opened; nothing was changed",
 				cli.OneLine(variable, 60), cli.OneLine(server, 60))
-			return "", false
 		}
-		return was, true
+		return was, true, nil
 	})
-	if failed != nil {
-		return nil, failed
-	}
-	return out, err
 }
 
 // openEnvironment opens what a client hands to the gateway of one server sealed.

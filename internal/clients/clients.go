@@ -457,9 +457,9 @@ func (l Layout) meaning(b []byte) (map[string]any, error) {
 
 // Revalue puts other texts in the place of values of servers' environments and headers,
 // and changes no other byte. With returns the text for one, as the file is to have it;
-// ok is false for a value that stays. Of a header the variable is the one by which Writ
-// gets it.
-func (l Layout) Revalue(b []byte, with func(server, variable, value, written string) (text string, ok bool)) ([]byte, error) {
+// ok is false for a value that stays; an error ends it. Of a header the variable is the one
+// by which Writ gets it.
+func (l Layout) Revalue(b []byte, with func(server, variable, value, written string) (text string, ok bool, err error)) ([]byte, error) {
 	all, err := l.Read(b)
 	if err != nil {
 		return nil, err
@@ -472,10 +472,14 @@ func (l Layout) Revalue(b []byte, with func(server, variable, value, written str
 			if !is || l.text(written, &value) != nil {
 				continue
 			}
-			if text, ok := with(s.Name, variable, value, written); ok {
-				if l.text(text, &value) != nil {
-					return nil, errors.New("a value would be no text: nothing is changed")
-				}
+			text, ok, err := with(s.Name, variable, value, written)
+			if err == nil && ok && l.text(text, &value) != nil {
+				err = errors.New("a value would be no text: nothing is changed")
+			}
+			if err != nil {
+				return nil, err
+			}
+			if ok {
 				edits = append(edits, edit{h.span, []byte(text)})
 			}
 		}

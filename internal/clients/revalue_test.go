@@ -15,12 +15,12 @@ func TestRevalue(t *testing.T) {
 	for c, a := range cases(t) {
 		before := []byte(part(a, "before"))
 		was := map[string]string{}
-		away := func(server, variable, value, written string) (string, bool) {
+		away := func(server, variable, value, written string) (string, bool, error) {
 			key := "at " + strconv.Itoa(len(was))
 			was[key] = written
-			return strconv.Quote(key), true
+			return strconv.Quote(key), true, nil
 		}
-		back := func(_, _, value, _ string) (string, bool) { w, ok := was[value]; return w, ok }
+		back := func(_, _, value, _ string) (string, bool, error) { w, ok := was[value]; return w, ok, nil }
 		out, err := c.Layout.Revalue(before, away)
 		if err != nil {
 			t.Fatal(c.Name, err)
@@ -44,7 +44,7 @@ func TestRevalue(t *testing.T) {
 			t.Errorf("%s: %v\n%s\nwant\n%s", c.Name, err, again, before)
 		}
 		if len(was) > 0 {
-			if _, err := c.Layout.Revalue(before, func(_, _, _, _ string) (string, bool) { return `"a", "b"`, true }); err == nil {
+			if _, err := c.Layout.Revalue(before, func(_, _, _, _ string) (string, bool, error) { return `"a", "b"`, true, nil }); err == nil {
 				t.Errorf("%s: a value became two", c.Name)
 			}
 		}
@@ -77,11 +77,11 @@ H_KEY = "k-0"
 `
 	l := Layout{Key: "mcp_servers", TOML: true}
 	found, was := map[string]string{}, map[string]string{}
-	out, err := l.Revalue([]byte(before), func(server, variable, value, written string) (string, bool) {
+	out, err := l.Revalue([]byte(before), func(server, variable, value, written string) (string, bool, error) {
 		found[server+" "+variable] = value
 		key := "kept " + variable
 		was[key] = written
-		return strconv.Quote(key), true
+		return strconv.Quote(key), true, nil
 	})
 	if err != nil || !maps.Equal(found, map[string]string{"a A_KEY": "k-1", "a B_KEY": "k-2", "a C_KEY": "k-3", "b D_KEY": "k-4", "b E_KEY": "k-5", "c G_KEY": "k-6"}) {
 		t.Fatal(found, err)
@@ -94,12 +94,12 @@ H_KEY = "k-0"
 			t.Errorf("shown: %s", line)
 		}
 	}
-	back := func(_, _, value, _ string) (string, bool) { w, ok := was[value]; return w, ok }
+	back := func(_, _, value, _ string) (string, bool, error) { w, ok := was[value]; return w, ok, nil }
 	if again, err := l.Revalue(out, back); err != nil || string(again) != before {
 		t.Errorf("%v %s", err, again)
 	}
 	for _, bad := range []string{`"a", x = "b"`, "\"a\"\n[mcp_servers.z]", "1", `"a`, ""} {
-		if _, err := l.Revalue([]byte(before), func(_, _, _, _ string) (string, bool) { return bad, true }); err == nil {
+		if _, err := l.Revalue([]byte(before), func(_, _, _, _ string) (string, bool, error) { return bad, true, nil }); err == nil {
 			t.Errorf("a value became %s", bad)
 		}
 	}
