@@ -296,13 +296,10 @@ func (f *flags) sayTo(ctx context.Context, pid int, text string) (all []hookSaid
 	if err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(struct {
+	b, _ := json.Marshal(struct { // a number and a text
 		Client int    `json:"client"`
 		Text   string `json:"text"`
 	}{pid, text})
-	if err != nil {
-		return nil, err
-	}
 	for _, door := range doors {
 		var reply hookSaid
 		status, err := exchangeOr(ctx, door, "POST /say", os.Getenv(tokenVariable), b, 1<<16, &reply,
