@@ -203,13 +203,9 @@ func kept(out io.Writer, lines []policy.Grown) {
 // not shown whole is none before its bytes were.
 func readAnswer(in *lines, out io.Writer, q *approval.Shown) (a approval.Answer, err error) {
 	_, whole := q.Whole(terminalSize(out))
-	keeps := ""
+	keeps, keys := "", "y, n or b"
 	if len(q.FromNowOn) > 0 {
-		keeps = "[f] from now on …   "
-	}
-	keys := "y, n or b"
-	if keeps != "" {
-		keys = "y, f, n or b"
+		keeps, keys = "[f] from now on …   ", "y, f, n or b"
 	}
 	early := in.early()
 	for tries := 0; tries < 5; tries++ {

@@ -130,12 +130,11 @@ func (f *flags) connect(ctx context.Context, name string, own *terminal, stderr 
 		if err != nil {
 			return nil, err
 		}
-		if g, err := localdoor.Reach(ctx, slices.DeleteFunc(slices.Clone(all), func(g *localdoor.Gateway) bool { return !g.Listens() })); err != nil {
+		all = slices.DeleteFunc(all, func(g *localdoor.Gateway) bool { return !g.Listens() })
+		if g, err := localdoor.Reach(ctx, all); err != nil {
 			return nil, cli.Fail(cli.ExitIO, "writ … --config FILE, to start one for this command", "%w", err)
 		} else if g != nil {
-			if slices.ContainsFunc(all, func(other *localdoor.Gateway) bool { return other != g && other.Listens() }) {
-				fmt.Fprintf(stderr, "writ: several gateways run on this state directory; this is for the one at %s\n", g.URL)
-			}
+			when(stderr, len(all) > 1, "writ: several gateways run on this state directory; this is for the one at %s\n", g.URL)
 			return through(ctx, g, state, name)
 		}
 	}
