@@ -6,7 +6,6 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/tailscale/hujson"
 )
@@ -143,20 +142,11 @@ func insert(b []byte, in *hujson.Value, name, value []byte) []byte {
 	}
 	from, extra := in.StartOffset+1, ""
 	if all, before := parts(in); len(all) > 0 {
-		from, extra = all[len(all)-1].to, ","+spaceOf(before)
+		from, extra = all[len(all)-1].to, ","+setApart(b, before)
 	} else if bytes.HasPrefix(b[from:], []byte("\n")) {
 		extra = "\n  "
 	}
 	return slices.Concat(b[:from], []byte(extra), value, b[from:])
-}
-
-// spaceOf is how the last member is set apart, without its comments.
-func spaceOf(extra hujson.Extra) string {
-	s := string(extra)
-	if strings.Trim(s, " \t\r\n") == "" && s != "" {
-		return s
-	}
-	return " "
 }
 
 // means reports whether a value says what a text does.

@@ -44,6 +44,20 @@ func TestHooks(t *testing.T) {
 	}
 }
 
+// TestHooksBehindComment: a hook stands on a line of its own behind a member that does, whatever
+// comment that has.
+func TestHooksBehindComment(t *testing.T) {
+	const before = "{\n  // mine\n  \"a\": 1\n}\n"
+	h := theHooks()
+	out, err := h.Add([]byte(before))
+	if err != nil || !bytes.Contains(out, []byte("\"a\": 1,\n  \"hooks\": {")) {
+		t.Errorf("%v %s", err, out)
+	}
+	if back, left, err := h.Remove(out); err != nil || len(left) > 0 || string(back) != before {
+		t.Errorf("%v %v %s", err, left, back)
+	}
+}
+
 // TestHooksChanged: what somebody else did to the file meanwhile stays.
 func TestHooksChanged(t *testing.T) {
 	h := theHooks()

@@ -238,7 +238,7 @@ func (l Layout) serverJSON(text []byte, name string, v *hujson.Value) (s Server)
 	}
 	s.command = at(&command.Value)
 	s.insert = func(args []byte) []byte {
-		return append([]byte(","+setApart(text, command)+`"args": `), args...)
+		return append([]byte(","+setApart(text, command.Name.BeforeExtra)+`"args": `), args...)
 	}
 	if args := get("args"); args != nil && !l.Vector {
 		s.args = at(&args.Value)
@@ -273,9 +273,10 @@ func (s *Server) keep(text []byte, entry *hujson.Value) {
 	}
 }
 
-// setApart is how a member is set apart from the one before it, without its comments.
-func setApart(text []byte, m *hujson.ObjectMember) string {
-	before := string(m.Name.BeforeExtra)
+// setApart is how a member or an element is set apart from the one before it, by what stands there
+// without its comments.
+func setApart(text []byte, extra hujson.Extra) string {
+	before := string(extra)
 	if strings.TrimLeft(before, " \t\r\n") != "" { // a comment
 		before = before[strings.LastIndexByte(before, '\n')+1:]
 		if strings.TrimLeft(before, " \t") != "" {
