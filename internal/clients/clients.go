@@ -472,14 +472,12 @@ func (l Layout) Revalue(b []byte, with func(server, variable, value, written str
 			if !is || l.text(written, &value) != nil {
 				continue
 			}
-			text, ok, err := with(s.Name, variable, value, written)
-			if err == nil && ok && l.text(text, &value) != nil {
-				err = errors.New("a value would be no text: nothing is changed")
-			}
-			if err != nil {
+			switch text, ok, err := with(s.Name, variable, value, written); {
+			case err != nil:
 				return nil, err
-			}
-			if ok {
+			case ok && l.text(text, &value) != nil:
+				return nil, errors.New("a value would be no text: nothing is changed")
+			case ok:
 				edits = append(edits, edit{h.span, []byte(text)})
 			}
 		}
