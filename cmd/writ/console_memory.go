@@ -354,10 +354,7 @@ func (m *consoleMemory) commands(namespace string, b *console.Belief) (out []con
 
 func beliefOf(x *memory.Reader, e *memory.Explanation, from uint64) *console.Belief {
 	v := &e.Proposition
-	b := &console.Belief{Claim: claimOf(x, v), Means: abstentions[v.Abstention], Because: ruleWords(v.Rule), Changes: e.Changes}
-	if v.Status == memory.Established && strings.HasPrefix(v.By, "dec_") {
-		b.Because = "an operator upheld it (" + string(v.Rule) + ")"
-	}
+	b := &console.Belief{Claim: claimOf(x, v), Means: abstentions[v.Abstention], Because: because(v), Changes: e.Changes}
 	for _, id := range v.Rivals {
 		if w, ok := x.View(id); ok && w.Level != v.Level {
 			b.Because = map[bool]string{true: "it is the later of two words that say otherwise, and of the lower level", false: "a later word of a lower level says otherwise"}[w.Level > v.Level] + " (" + string(v.Rule) + ")"

@@ -149,11 +149,7 @@ func printTest(w io.Writer, t *memory.Test) {
 // used.
 func printView(w io.Writer, v *memory.View) {
 	fmt.Fprintf(w, "%s  %s: %s\n", v.ID, v.Status, abstentions[v.Abstention])
-	if v.Status == memory.Established && strings.HasPrefix(v.By, "dec_") {
-		fmt.Fprintf(w, "  because an operator upheld it (%s)\n", v.Rule)
-	} else {
-		fmt.Fprintf(w, "  because %s\n", ruleWords(v.Rule))
-	}
+	fmt.Fprintf(w, "  because %s\n", because(v))
 	if v.Level > 0 {
 		fmt.Fprintf(w, "  rests on %s, trust %d", v.By, v.Level)
 		when(w, v.Quote != nil, ": %s", quoted(v.Quote, 2000))
@@ -278,6 +274,14 @@ func ruleWords(r memory.Rule) string {
 		return w + " (" + string(r) + ")"
 	}
 	return cli.OneLine(string(r), 80)
+}
+
+// because says why a claim stands as it does.
+func because(v *memory.View) string {
+	if v.Status == memory.Established && strings.HasPrefix(v.By, "dec_") {
+		return "an operator upheld it (" + string(v.Rule) + ")"
+	}
+	return ruleWords(v.Rule)
 }
 
 // stoodBecause says why a claim came to stand as a moment of its timeline says, and who disputed it,
