@@ -31,8 +31,8 @@ type checked struct {
 }
 
 // exposedBy warns of servers that are given directories with files of Writ's own,
-// the usual state directory among them.
-func exposedBy(own []string, servers []upstream.Config, fault func(i int) policy.Fault) (out config.Faults, err error) {
+// the usual state directory among them; at are the places of the servers.
+func exposedBy(own []string, servers []upstream.Config, at []policy.Fault) (out config.Faults, err error) {
 	state, err := statePath("")
 	if err != nil {
 		return nil, err
@@ -44,9 +44,8 @@ func exposedBy(own []string, servers []upstream.Config, fault func(i int) policy
 	o.servers = servers
 	for i, s := range servers {
 		if held := o.exposed(s); held != "" {
-			f := fault(i)
-			f.Message, f.Hint = held, moveThem
-			out = append(out, f)
+			at[i].Message, at[i].Hint = held, moveThem
+			out = append(out, at[i])
 		}
 	}
 	return out, nil
@@ -143,8 +142,8 @@ func (f *flags) check() (out checked, err error) {
 	var p *policy.Policy
 	var own []string
 	var servers []upstream.Config
+	var at []policy.Fault
 	var more config.Faults
-	var at func(i int) policy.Fault // of a server, nil where none is given
 	if f.config != "" {
 		var cfg *config.Config
 		load := config.Load
@@ -152,21 +151,17 @@ func (f *flags) check() (out checked, err error) {
 			load = func(file string) (*config.Config, *policy.Policy, error) { return config.LoadOnly(file, "") }
 		}
 		if cfg, p, err = load(f.config); err == nil {
+			own, more = append(cfg.Files(), f.config), cfg.Warnings()
 			for i := range cfg.Servers {
-				servers = append(servers, cfg.Servers[i].Upstream())
-			}
-			own, more, at = append(cfg.Files(), f.config), cfg.Warnings(), func(i int) policy.Fault {
 				n := cfg.Servers[i].At("command")
-				return policy.Fault{File: f.config, Line: n.Line, Column: n.Column}
+				servers, at = append(servers, cfg.Servers[i].Upstream()), append(at, policy.Fault{File: f.config, Line: n.Line, Column: n.Column})
 			}
 		}
 	} else if p, err = config.LoadPolicy(f.policy); err == nil && len(f.command) > 0 {
-		servers = make([]upstream.Config, 1)
-		if servers[0], err = f.started(p); err == nil {
-			own, at = []string{f.policy}, func(int) policy.Fault { return policy.Fault{File: f.policy, Line: 1, Column: 1} }
-		}
+		own, servers, at = []string{f.policy}, make([]upstream.Config, 1), []policy.Fault{{File: f.policy, Line: 1, Column: 1}}
+		servers[0], err = f.started(p)
 	}
-	if at != nil {
+	if err == nil && own != nil {
 		var exposed config.Faults
 		exposed, err = exposedBy(own, servers, at)
 		out.Servers, out.Warnings = len(servers), append(append(out.Warnings, exposed...), more...)
