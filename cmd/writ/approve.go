@@ -105,7 +105,7 @@ func (f *flags) showWaiting(c *cobra.Command, all []waiting) error {
 func (f *flags) waiting(ctx context.Context) (out []waiting, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	doors, err := f.doors(false)
+	doors, err := f.doors()
 	if err != nil {
 		return nil, err
 	}

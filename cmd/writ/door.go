@@ -45,8 +45,8 @@ func (f *flags) reach(handing bool) (at []*localdoor.Gateway, out []*http.Client
 }
 
 // doors are those doors, of which there has to be one.
-func (f *flags) doors(handing bool) ([]*http.Client, error) {
-	_, out, err := f.reach(handing)
+func (f *flags) doors() ([]*http.Client, error) {
+	_, out, err := f.reach(false)
 	if err == nil && len(out) == 0 {
 		err = cli.Fail(cli.ExitIO, f.starts(), "no gateway runs on this state directory")
 	}
@@ -284,7 +284,7 @@ const tokenVariable = "WRIT_TOKEN"
 // sayTo brings the user's words to each session of the client with that process id: it
 // has one in each gateway that it started, or one that those share.
 func (f *flags) sayTo(ctx context.Context, pid int, text string) (all []hookSaid, err error) {
-	doors, err := f.doors(false)
+	doors, err := f.doors()
 	if err != nil {
 		return nil, err
 	}

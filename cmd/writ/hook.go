@@ -282,8 +282,8 @@ func (f *flags) hookAt(ctx context.Context, a *hookAsked, clients []int, waits f
 	handed := a.Event == "stdin"
 	until := time.Now().Add(hookStarts)
 	for {
-		doors, derr := f.doors(handed)
-		if derr != nil {
+		_, doors, _ := f.reach(handed)
+		if len(doors) == 0 {
 			err = inWords("Writ is not running, so nothing was done. Start the client anew, or a gateway with `writ serve`")
 		}
 		for _, door := range doors {

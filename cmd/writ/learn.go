@@ -334,7 +334,7 @@ func (f *flags) askLearned(c *cobra.Command, file string, r *learn.Report) error
 	if !grew {
 		return nil
 	}
-	doors, err := f.doors(false)
+	doors, err := f.doors()
 	if err != nil {
 		fmt.Fprintln(out, "no gateway runs on this state directory: the next one has it in force")
 		return nil

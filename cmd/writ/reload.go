@@ -38,7 +38,7 @@ func reloadCommand() *cobra.Command {
 			"run there; the others keep running. Shadow, approvals, evidence_megabytes,\n" +
 			"metrics, console, otlp, log and the memory take a restart.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			doors, err := f.doors(false)
+			doors, err := f.doors()
 			if err != nil {
 				return err
 			}

@@ -235,7 +235,7 @@ func TestSayTo(t *testing.T) {
 
 	// By its public id, over the door itself.
 	f := flags{state: state}
-	doors, err := f.doors(false)
+	doors, err := f.doors()
 	if err != nil || len(doors) != 1 {
 		t.Fatal(doors, err)
 	}
