@@ -23,7 +23,7 @@ import (
 //   - He orders it. The name begins with an order of the contract's which his turn means, as a phrase
 //     must be (Means); or the name as a whole is what an order to click is of (OrderOf). A link alone,
 //     which leads on as an address does that he types, is called by a name of several words that he says
-//     behind an article, or in quotation marks; not one that begins with such an order.
+//     behind an article, by "the canteen page", or in quotation marks; not one that begins with such an order.
 //   - Nothing beside is called by the same words (rivals), in a frame or out of it.
 //
 // Who can write on the site that the user named may call a link by his words: where the site has such
@@ -240,9 +240,10 @@ func ordersAs(said, name string, phrases []string) (is Calling) {
 	return is
 }
 
-// calledAs reports whether a name begins with one of some orders.
+// calledAs reports whether a name begins with one of some orders: "Opening hours" does not.
 func calledAs(name string, phrases []string) bool {
-	return slices.ContainsFunc(phrases, func(p string) bool { _, ok := afterOrder(name, p); return ok })
+	first, _, _ := strings.Cut(name, " ")
+	return !isGerund(lower(first)) && slices.ContainsFunc(phrases, func(p string) bool { _, ok := afterOrder(name, p); return ok })
 }
 
 // afterOrder is what stands in a name behind the longest wording of a phrase that it begins with.
@@ -346,12 +347,16 @@ func sayable(own, name string, at span) bool {
 		return len(named) > 0 && !turnsAway(named[0])
 	}
 	behind, _, _ := strings.Cut(strings.TrimLeft(own[at.end:], " "), " ")
-	if len(words) == 0 || len(named) < 2 || !endsOrder(own[at.end:], false) && !relating[bare(behind)] {
+	page := pages[bare(behind)] // "the canteen page"
+	if len(words) == 0 || len(named) < 2 && !page || !page && !endsOrder(own[at.end:], false) && !relating[bare(behind)] {
 		return false
 	}
 	w := bare(words[len(words)-1])
 	return articles[w] || numeral().MatchString(w)
 }
+
+// pages are words for where a link leads.
+var pages = wordSet("page tab section screen site seite page página pagina")
 
 // rivals reports whether something else of a page is called by words of the user's that call an element,
 // but for a link that leads to the same place.

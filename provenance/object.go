@@ -540,7 +540,7 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 			return true // "the relation between"
 		case noun && isNoun(bareWord, nouns):
 			noun = false
-		case courteous[bareWord] || idle[bareWord]:
+		case courteous[bareWord] || idle[bareWord] || puts && linksIn().MatchString(w):
 		case puts && (placing[bareWord] || using[bareWord]):
 			return !(placing[bareWord] && dating[next]) && !storedElsewhere(rest) // where, not when
 		case reasons[bareWord]:
