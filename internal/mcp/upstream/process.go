@@ -157,9 +157,13 @@ func (p *process) signal(kill bool) {
 	}
 }
 
-// release closes the pipes after the end.
+// release closes the pipes after the end. What the child said last is read first: it is in the pipe already, and
+// only who left the group can still hold that open.
 func (p *process) release() {
 	p.stdout.Close()
+	if p.errs.SetReadDeadline(time.Now().Add(time.Second)) == nil {
+		<-p.errEnd
+	}
 	p.errs.Close()
 	<-p.errEnd
 }
