@@ -218,12 +218,13 @@ func ordersAs(said, name string, phrases []string) (is Calling) {
 		return is
 	}
 	for _, p := range phrases {
+		p, button := handedIn(p)
 		p, whole := strings.CutSuffix(p, ".")
 		means := Means
 		if whole {
 			means = Wholly
 		}
-		rest, ok := afterOrder(name, p)
+		rest, ok := afterOrder(name, button)
 		if !ok || parsed(p).reaches && len(wordsOf(rest)) == 0 {
 			continue
 		}
@@ -240,10 +241,24 @@ func ordersAs(said, name string, phrases []string) (is Calling) {
 	return is
 }
 
+// handedIn are an order and what the button is called that ends it: "<hand in> → submit" is of "report a fault", and
+// of what has no arrow the order itself.
+func handedIn(phrase string) (order, button string) {
+	order, button, split := strings.Cut(phrase, " → ")
+	if !split {
+		button = strings.TrimSuffix(phrase, ".")
+	}
+	return order, button
+}
+
 // calledAs reports whether a name begins with one of some orders: "Opening hours" does not.
 func calledAs(name string, phrases []string) bool {
 	first, _, _ := strings.Cut(name, " ")
-	return !isGerund(lower(first)) && slices.ContainsFunc(phrases, func(p string) bool { _, ok := afterOrder(name, p); return ok })
+	return !isGerund(lower(first)) && slices.ContainsFunc(phrases, func(p string) bool {
+		_, button := handedIn(p)
+		_, ok := afterOrder(name, button)
+		return ok
+	})
 }
 
 // afterOrder is what stands in a name behind the longest wording of a phrase that it begins with.
