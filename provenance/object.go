@@ -530,7 +530,7 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 			return inPlace(words[i:], nouns)
 		case bareWord == "to" && !more && !puts: // "push main to origin"
 			return toNoun(rest, nouns)
-		case leaving[bareWord]:
+		case leaving[bareWord] && (bareWord != "off" || len(rest) > 0): // "tick Anna off"
 			return part && bareWord == "from" || ofStore(rest, nouns)
 		case bareWord == "then" || bareWord == "dann":
 			return true
@@ -719,7 +719,7 @@ var (
 	// behind are words with which a sentence goes on behind a name, courteous those that say
 	// nothing of it, reasons those that do so before a clause, placing those before where it is.
 	behind    = wordSet("with because there which who weil da")
-	courteous = wordSet(`please too also now first again completely entirely altogether here there then immediately thanks thx right away asap anymore up down bitte auch jetzt sofort neu erneut nochmal`)
+	courteous = wordSet(`please too also now first again completely entirely altogether here there then immediately thanks thx right away asap anymore up down off bitte auch jetzt sofort neu erneut nochmal`)
 	reasons   = wordSet("as since so")
 	placing   = wordSet("in on into onto at im ins auf en dans sur nel nella su em op")
 	// haveDay are things that are on a day, beforeDay the words before one, months those that are words too.
