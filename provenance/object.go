@@ -340,7 +340,8 @@ func turnsAway(w string) bool {
 }
 
 // LeadsAway reports whether words between two parts of an order ("assign … to") have the second be of something
-// else: behind another order, or where they end in what itself goes on so ("someone close to", "that I send to").
+// else: behind another order, where they end in what itself goes on so ("someone close to", "that I send to"), or
+// where a change is proposed there and not made ("create a PR to").
 func LeadsAway(between string) bool {
 	words := wordsOf(between)
 	for i, w := range words {
@@ -369,6 +370,9 @@ func (p parsedPhrase) turnsTo(s, said string, e, start int, nouns []string) bool
 	return false
 }
 
+	if proposal().MatchString(between) {
+		return true
+	}
 // leadsTo reports whether what a text says before i leads from an order to a name there.
 func leadsTo(s string, i int, nouns []string) bool {
 	between, ok := upTo(s, i)
@@ -383,6 +387,11 @@ func leadsTo(s string, i int, nouns []string) bool {
 		if between, ok = itemsOf(between[at+1:]); !ok {
 			return false
 		}
+// proposal is a pull request that is new: of one with a number, or "the PR", something else is said.
+var proposal = text.Pattern(`(?i)(?:(?:^|[ \t])(?:an?|another|new|draft|eine?n?|une?|uno|um|een)[ \t]+` + newRequest + `(?:$|[^\pL\pN])|^[ \t]*` + newRequest + `[ \t]*$)`)
+
+const newRequest = `(?:draft[ \t]+)?(?:PR|MR|(?:pull|merge)[ -]request)`
+
 	}
 	if endOf(between) < len(between) {
 		return false
