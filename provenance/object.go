@@ -52,8 +52,9 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 			return false
 		}
 		stands := ends && leadsTo(s[e:], start-e, nouns)
-		if p := parsed(phrase); p.asks {
-			is = plainName().MatchString(s[start:end]) && reachesTo(strings.TrimSuffix(strings.TrimRight(said[e:start], " "), " of")+" ", nouns) && isAsked(s, said, i)
+		p := parsed(phrase)
+		if p.asks {
+			is = plainName().MatchString(s[start:end]) && reachesTo(strings.TrimSuffix(strings.TrimRight(said[e:start], " "), " of")+" ", nouns) && isAsked(s, said, i) && !p.elsewhere(s, said, e, nouns)
 			return !is
 		} else if p.reaches {
 			stands = ends && reachesTo(said[e:start], nouns)
@@ -64,12 +65,39 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
-		is = stands && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || parsed(phrase).reaches) && meant(said, i, e) &&
+		is = stands && !p.elsewhere(s, said, e, nouns) && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || p.reaches) && meant(said, i, e) &&
 			(ofDay(nouns) || !defersSettled(strings.Fields(order)[0]+" it", s[end:min(len(s), end+longestRest)]))
 		return !is
 	})
 	return is
 }
+
+// articled is nothing, or an article.
+var articled = text.Pattern(`(?i)^[ \t]*(?:(?:the|my|our|your|this|that|these|those|an?|den|die|das|dem|mein(?:e|en)?)[ \t]+)?$`)
+
+// elsewhere reports whether an order that reaches further, and ends at e, has all sites that its turn names behind
+// it, where it does not reach: "set a reminder for Elm Street, and open shop.example".
+func (p parsedPhrase) elsewhere(s, said string, e int, nouns []string) (is bool) {
+	if !p.reaches && !slices.Contains(p.tail.ends(false), "for") || len(Hosts(s[max(0, e-longestReached):e])) > 0 {
+		return false
+	}
+	behind := s[e:min(len(s), e+longestReached)]
+	for _, at := range anyWordIn().FindAllStringIndex(behind, -1) {
+		if len(Hosts(behind[at[0]:at[1]])) == 0 {
+			continue
+		}
+		if reachesTo(said[e:e+at[0]], nouns) {
+			return false
+		}
+		is = true
+	}
+	return is
+}
+
+// longestReached is how far from an order a site is looked for, in bytes.
+const longestReached = 1 << 10
+
+var anyWordIn = text.Pattern(`\S+`)
 
 // isAsked reports whether a question that begins at i opens its sentence, in nobody's mouth, and that names a site:
 // "is there sencha on tea.example?" has what it asks about looked up there.
