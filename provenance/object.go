@@ -62,7 +62,7 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 			stands = ends && p.turnsTo(s, said, e, start, nouns)
 		} else if isTelling(order) {
 			stands = tellsOf(s[e:start])
-		} else if dismissing[lower(order)] && strings.TrimSpace(s[e:start]) == "" {
+		} else if dismissing[lower(order)] && articled().MatchString(s[e:start]) {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
 		is = stands && !p.elsewhere(s, said, e, nouns) && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || p.reaches) && meant(said, i, e) &&
@@ -371,6 +371,9 @@ func turnsAway(w string) bool {
 // else: behind another order, where they end in what itself goes on so ("someone close to", "that I send to"), or
 // where a change is proposed there and not made ("create a PR to").
 func LeadsAway(between string) bool {
+	if proposal().MatchString(between) {
+		return true
+	}
 	words := wordsOf(between)
 	for i, w := range words {
 		if i > 0 && (joining[words[i-1]] || against[words[i-1]]) && turnsAway(w) {
@@ -385,6 +388,11 @@ func LeadsAway(between string) bool {
 	return withTo[last] || joining[last] || len(words) > 1 && doing[last]
 }
 
+// proposal is a pull request that is new: of one with a number, or "the PR", something else is said.
+var proposal = text.Pattern(`(?i)(?:(?:^|[ \t])(?:an?|another|new|draft|eine?n?|une?|uno|um|een)[ \t]+` + newRequest + `(?:$|[^\pL\pN])|^[ \t]*` + newRequest + `[ \t]*$)`)
+
+const newRequest = `(?:draft[ \t]+)?(?:PR|MR|(?:pull|merge)[ -]request)`
+
 // turnsTo reports whether the second part of an order stands between the end of its first and a name,
 // and leads there.
 func (p parsedPhrase) turnsTo(s, said string, e, start int, nouns []string) bool {
@@ -398,9 +406,6 @@ func (p parsedPhrase) turnsTo(s, said string, e, start int, nouns []string) bool
 	return false
 }
 
-	if proposal().MatchString(between) {
-		return true
-	}
 // leadsTo reports whether what a text says before i leads from an order to a name there.
 func leadsTo(s string, i int, nouns []string) bool {
 	between, ok := upTo(s, i)
@@ -415,11 +420,6 @@ func leadsTo(s string, i int, nouns []string) bool {
 		if between, ok = itemsOf(between[at+1:]); !ok {
 			return false
 		}
-// proposal is a pull request that is new: of one with a number, or "the PR", something else is said.
-var proposal = text.Pattern(`(?i)(?:(?:^|[ \t])(?:an?|another|new|draft|eine?n?|une?|uno|um|een)[ \t]+` + newRequest + `(?:$|[^\pL\pN])|^[ \t]*` + newRequest + `[ \t]*$)`)
-
-const newRequest = `(?:draft[ \t]+)?(?:PR|MR|(?:pull|merge)[ -]request)`
-
 	}
 	if endOf(between) < len(between) {
 		return false

@@ -205,7 +205,7 @@ var audience = map[string]bool{
 // a list does ("issues 41 and 42").
 // With Authority, audience words and what has neither letter nor digit never
 // match. With Account "@kim" is kim, and kim is "@kim" where the user set that apart; an @ before
-// a value of small space ("@150") makes no account of it. With Small "anna kern" is Anna Kern. With Tag a word behind a # is what it is without one, where the user set that apart:
+// a value of small space ("@150") makes no account of it. With Small "anna kern" is Anna Kern, where orders are asked for if no other is known in other letters. With Tag a word behind a # is what it is without one, where the user set that apart:
 // "with the hashtag 'Travel'". A link is typed without its scheme too (Schemeless). What else the operator says that users call the value
 // (Called) is found as the value is: who has read that list gains nothing by it, for it
 // is the user who has to say the name, and the name is of that member alone. The reason is unseen, label (it stands only where the text is
@@ -257,7 +257,7 @@ func (l *Ledger) others(q Query) (out []Query) {
 			out = append(out, as(strictjson.StringOf("@"+text)))
 		}
 	}
-	if small, is := inSmall(q.Value); q.Small && is && len(l.candidates(as(small))) == 0 {
+	if small, is := inSmall(q.Value); q.Small && is && len(l.candidates(as(small))) == 0 && !(len(q.Orders) > 0 && l.twin(q)) {
 		out = append(out, as(small))
 	}
 	if small, is := asTyped(q.Value); q.Title && is {
@@ -270,6 +270,18 @@ func (l *Ledger) others(q Query) (out []Query) {
 		}
 	}
 	return out
+}
+
+// twin reports whether another member is known that is a name in other letters, or its capitals are: what he wrote in
+// small letters may be that.
+func (l *Ledger) twin(q Query) bool {
+	text, _ := q.Value.Text()
+	name, _ := inAnyCase(text)
+	own, all := l.candidates(q), l.store.under(l.digest(casedDomain, name))
+	q.Value = strictjson.StringOf(strings.ToUpper(text))
+	return len(l.candidates(q)) > 0 || l.store.crowded(all) || slices.ContainsFunc(all, func(i uint32) bool {
+		return l.store.metas[l.store.at(i).meta].collection == q.Collection && !slices.Contains(own, i)
+	})
 }
 
 // inSmall is a name in small letters: words of letters, each with a capital at its beginning

@@ -341,7 +341,15 @@ func (s *Session) small(l *leaf, words string, r gate.Ref) bool {
 	}
 	as := *l
 	as.value, as.lesser = strictjson.StringOf(words), false
-	return len(s.holding(as.value, l.typ())) == 0 && s.written(&as, r)
+	return len(s.holding(as.value, l.typ())) == 0 && !(l.rule != nil && len(l.rule.Orders) > 0 && s.inOtherLetters(l, text)) && s.written(&as, r)
+}
+
+// inOtherLetters reports whether there is another member of that name in other letters, or something that is it in capitals.
+func (s *Session) inOtherLetters(l *leaf, name string) bool {
+	return len(s.holding(strictjson.StringOf(strings.ToUpper(name)), l.typ())) > 0 || slices.ContainsFunc(s.same[casedKey(name, 2)], func(p *place) bool {
+		text, _ := p.value.Text()
+		return p.member(l.collection()) && text != name
+	})
 }
 
 // titled reports whether what something new is called is several words of his, whose first letter
