@@ -54,8 +54,10 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 		stands := ends && leadsTo(s[e:], start-e, nouns)
 		p := parsed(phrase)
 		if p.asks {
-			is = plainName().MatchString(s[start:end]) && reachesTo(strings.TrimSuffix(strings.TrimRight(said[e:start], " "), " of")+" ", nouns) && isAsked(s, said, i) && !p.elsewhere(s, said, e, nouns)
+			is = plainName().MatchString(s[start:end]) && !SecretAt(s, start, end, nil) && reachesTo(strings.TrimSuffix(strings.TrimRight(said[e:start], " "), " of")+" ", nouns) && isAsked(s, said, i) && !p.elsewhere(s, said, e, nouns)
 			return !is
+		} else if p.there && !onSite(s) {
+			stands = false
 		} else if p.reaches {
 			stands = ends && reachesTo(said[e:start], nouns)
 		} else if len(p.tail) > 0 {
@@ -103,8 +105,23 @@ var anyWordIn = text.Pattern(`\S+`)
 // "is there sencha on tea.example?" has what it asks about looked up there.
 func isAsked(s, said string, i int) bool {
 	from := sentenceOf(said[:i])
-	return !quoted(said, i) && !endsQuotation(said[:i]) && !listedAs(said[:i]) && len(unled(wordsOf(unplaced(said[from:i])))) == 0 && len(Hosts(s[from:i+endOf(s[i:])])) > 0
+	sentence := s[from : i+endOf(s[i:])]
+	return !quoted(said, i) && !endsQuotation(said[:i]) && !listedAs(said[:i]) && len(unled(wordsOf(unplaced(said[from:i])))) == 0 && namesSite(sentence) && !hasAny(wordsOf(sentence), ofGiving)
 }
+
+// namesSite reports whether a text names a host that is no file, and onSite whether it is of a page in any way.
+func namesSite(s string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(s, blank), func(w string) bool { return len(Hosts(w)) > 0 && !isFile(w) })
+}
+
+func onSite(s string) bool { return namesSite(s) || hasAny(wordsOf(s), sites) }
+
+var (
+	sites = wordSet("site website page webpage form shop store portal browser tab seite webseite formular page formulaire página formulario sito pagina modulo formulário pagina formulier")
+	// ofGiving are words of a question that asks what becomes of what is given away, or that is answered by what is no site's.
+	ofGiving = wordSet(`safe secure wise dangerous risky leaked stored exposed public put type typed enter give send share upload submit
+		notes mail mails email emails file files inbox`)
+)
 
 // orderOfIt reports whether an order behind the bytes [start, end) of a text is of "it", and nothing else that is
 // named up to it can be that: "old/spike is merged, delete it".

@@ -155,12 +155,15 @@ type parsedPhrase struct {
 	words, tail                     Wording
 	fault                           string
 	puts, exchanges, tells, reaches bool
-	asks                            bool      // it is asksThere
+	asks, there                     bool      // it is asksThere, or done on a site
 	begins                          [2]uint64 // the letters of ASCII that it may begin with
 }
 
 // asksThere is no order: it is a question about what is found on the site that its own sentence names.
 const asksThere = "<ask> …"
+
+// doesThere is what is done on a site by what is put there, where a turn says that one is meant: else it is of anything.
+const doesThere = "<do there> …"
 
 var phrasesParsed sync.Map // of parsedPhrase, by the phrase
 
@@ -171,7 +174,7 @@ func parsed(phrase string) parsedPhrase {
 	plain, reaches := strings.CutSuffix(phrase, " …")
 	plain, tail, _ := strings.Cut(plain, " … ")
 	p := phraseParser{rest: tail, named: meanings()}
-	out := parsedPhrase{tail: p.sequence(), reaches: reaches, asks: phrase == asksThere}
+	out := parsedPhrase{tail: p.sequence(), reaches: reaches, asks: phrase == asksThere, there: phrase == doesThere || tail == "for"}
 	p.rest += plain
 	out.words = p.sequence()
 	if out.fault = p.fault; out.fault == "" && p.rest != "" {
