@@ -30,6 +30,13 @@ func (a Aim) Without(text string) string {
 	})
 }
 
+// Within reports whether a phrase in a text that Without made is Wholly, and is noted nowhere: "mark it as done in my notes".
+func (a Aim) Within(text string, start, end int) bool {
+	return !noted().MatchString(text[end:]) && a.Wholly(text, start, end)
+}
+
+var noted = text.Pattern(`(?i)^[ \t]+(?:in|on|auf|im|dans|en|nel|em)[ \t]+(?:(?:the|my|our|your)[ \t]+)?(?:[\pL-]+[ \t]+)?(?:notes?|todos?|list|changelog|file|diary|calendar|board|spreadsheet|sheet|wiki|docs?|readme|\S+\.(?:md|txt))(?:$|[^\pL\pN])`)
+
 // Meets reports whether what a text goes on with from a place on, numbers and where these are, is
 // what the call is done to.
 func (a Aim) Meets(text string, from int) bool {

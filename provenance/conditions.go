@@ -352,26 +352,48 @@ func waitsBehind(after string) bool {
 	if sentence := next[:endOf(next)]; isDeferral(sentence) && !slices.ContainsFunc(clausesOf(sentence)[1:], asksElse) {
 		return true // "Later."
 	}
-	for _, c := range slices.Concat(clausesOf(after[:endOf(after)]), clausesOf(next[:endOf(next)])) {
-		words := wordsOf(c.text)
-		if n := len(words); n > 1 && n <= longestDelay && hasAny(words, dating) && sufficing[words[n-1]] {
-			return true // "next week is fine"
+	return slices.ContainsFunc(slices.Concat(clausesOf(after[:endOf(after)]), clausesOf(next[:endOf(next)])), func(c clause) bool { return waitsIn(wordsOf(c.text)) })
+}
+
+// waitsIn reports whether a clause behind an order says that a time will do for it, has somebody asked before, or has us wait.
+func waitsIn(words []string) bool {
+	if suffices(words) {
+		return true
+	}
+	for i := range words {
+		rest := unled(words[i:])
+		if i > 0 && (beforehand[words[i-1]] && consulting[words[i]] || words[i-1] == "to" && waiting[words[i]] && !slices.ContainsFunc(words[:i], spares)) {
+			return true // "first ask Kim", "Kim asked to wait"
 		}
-		for i := range words {
-			rest := unled(words[i:])
-			if i > 0 && (beforehand[words[i-1]] && consulting[words[i]] || words[i-1] == "to" && waiting[words[i]]) {
-				return true // "first ask Kim", "Kim asked to wait"
-			}
-			if i > 0 && against[words[i-1]] && len(rest) > 2 && rest[0] == "let" && rest[1] == "me" && rest[2] != "know" {
-				return true // "but let me see it"
-			}
-			if (i == 0 || against[words[i-1]]) && len(rest) > 1 && consulting[rest[0]] && (beforehand[words[i]] || beforehand[rest[len(rest)-1]] || beforehand[rest[1]]) {
-				return true
-			}
+		if i > 0 && against[words[i-1]] && len(rest) > 2 && rest[0] == "let" && rest[1] == "me" && rest[2] != "know" {
+			return true // "but let me see it"
+		}
+		if (i == 0 || against[words[i-1]]) && len(rest) > 1 && consulting[rest[0]] && (beforehand[words[i]] || beforehand[rest[len(rest)-1]] || beforehand[rest[1]]) {
+			return true
 		}
 	}
 	return false
 }
+
+// spares reports whether a word has somebody not wait: "so that nobody has to wait".
+func spares(w string) bool {
+	return negating[w] || strings.HasSuffix(w, "n't") || w == "dont" || w == "no" || w == "nobody" || w == "having" || w == "people"
+}
+
+// suffices reports whether a clause says that a time will do: "next week is fine", and not "the demo on Friday was great".
+func suffices(words []string) bool {
+	for n := len(words); n > 0 && agreeing[words[n-1]]; n-- {
+		words = words[:n-1]
+	}
+	at := slices.IndexFunc(words, func(w string) bool { return dating[w] })
+	return len(words) > 1 && len(words) <= longestDelay && at >= 0 && sufficing[words[len(words)-1]] && !slices.ContainsFunc(words[:at], func(w string) bool { return !beforeTime[w] })
+}
+
+// agreeing say for whom it will do, beforeTime stand before the time.
+var (
+	agreeing   = wordSet("too also with by for me us then")
+	beforeTime = wordSet("by on at until till in any next this the end of some early late mid sometime bis am ende der die den das dem nächste nächsten nächster kommende la le el les los il lo a de del di da der van het een volgende próxima próximo prossima prochaine")
+)
 
 // sufficing are words by which a time is said to do.
 var sufficing = wordSet("fine ok okay good great perfect enough works sufficient alright suffices early better reicht genügt passt suffit basta")

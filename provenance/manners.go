@@ -14,7 +14,8 @@ import (
 const (
 	anywhere = `pls+|plz+|(?:real|really|super)[ \t]+quick|rn|straight[ \t]+away|while[ \t]+you(?:['’]re|[ \t]+are)[ \t]+at[ \t]+it|` +
 		`[:;=]['’]?-?[)D]|\^\^|<3|[` + faces + `]\x{fe0f}?[\x{1f3fb}-\x{1f3ff}]?`
-	faces = `🙏👍😊🙂😀😁😄😃👌✅🎉🚀🙌💪❤✨🤞😅👏😉☺`
+	refusing = `👎🚫❌❎⛔🛑` // in the clause of an order, or for themselves behind it
+	faces    = `🙏👍😊🙂😀😁😄😃👌🎉🚀🙌💪❤✨🤞😅👏😉☺`
 	// suiting say when it suits, at the end of a clause; closing stand at the end of one behind an order, greeting at
 	// its begin.
 	suiting = `when(?:ever)?[ \t]+you[ \t]+(?:can|have[ \t]+(?:the[ \t]+|some[ \t]+)?time|(?:have|get|find)[ \t]+an?[ \t]+(?:free[ \t]+)?(?:minute|moment|min|sec|second|chance)|get[ \t]+(?:around|round)[ \t]+to[ \t]+it)`
@@ -37,7 +38,8 @@ type manner struct {
 }
 
 var manners = []manner{
-	{text.Pattern(`[👎🚫❌❎⛔🛑]`), func(string) bool { return true }, true, true, ";no"},
+	{text.Pattern(`([` + refusing + `])`), func(rest string) bool { return !strings.ContainsAny(rest, ",.;!?\n") }, true, false, ";no"},
+	{text.Pattern(`(?:^x(?:[^,.;!?\n]|\.\S)*?|[,.;!?\n][ \t]*)([` + refusing + `])`), func(string) bool { return true }, false, true, ";no"},
 	{text.Pattern(`(?i)[ \t\n,;.!?(](` + anywhere + `)`), func(rest string) bool { return endsAt(rest, 0) }, true, true, ""},
 	{text.Pattern(`(?i)[\n.!?;,][ \t]*(` + greeting + `)`), func(rest string) bool { return endsAt(rest, 0) && rest[0] != ':' }, true, false, ""},
 	{text.Pattern(`(?i)[\n.!?][ \t]*(` + forgiving + `)`), func(rest string) bool { return strings.ContainsRune(",.!", rune(rest[0])) }, true, false, ""},
@@ -50,7 +52,7 @@ var manners = []manner{
 func endsClause(rest string) bool {
 	rest = strings.TrimLeft(rest, " \t")
 	r, n := utf8.DecodeRuneInString(rest)
-	if rest != "" && r != '\n' && r != ')' && !isBreak(r) {
+	if rest != "" && r != '\n' && r != ')' && (!isBreak(r) || r == ':') {
 		return false
 	}
 	words := wordsOf(rest[n:min(len(rest), n+longestDelay*8)])

@@ -34,7 +34,7 @@ func OrderOf(s string, orders, nouns []string, start, end int) bool {
 
 // orderOf is OrderOf; onPage says that all of the orders are done on the page that a sentence begins with,
 // "on shop.example click …", and not those alone that put something there.
-func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool {
+func orderOf(s string, orders, nouns []string, start, end int, onPage bool) (is bool) {
 	if !Ordering(s[max(0, start-longestOrder):start], orders) && !Ordering(s[end:min(len(s), end+longestTopic)], orders) {
 		return false // most places have none around them
 	}
@@ -46,18 +46,14 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 	}
 	told := slices.ContainsFunc(orders, func(o string) bool { return parsed(o).tells }) // of something
 	ends := endsName(s, nouns, start, end, told, slices.ContainsFunc(orders, func(o string) bool { return parsed(o).puts }))
-	is := orderOfIt(s, said, orders, nouns, start, end, onPage)
+	if orderOfIt(s, said, orders, nouns, start, end, onPage) {
+		return true
+	}
 	eachOrder(said, max(0, start-longestOrder), start, orders, func(phrase, order string, i, e int) bool {
-		if is {
-			return false
-		}
-		stands := ends && leadsTo(s[e:], start-e, nouns)
-		p := parsed(phrase)
+		stands, p := ends && leadsTo(s[e:], start-e, nouns), parsed(phrase)
 		if p.asks {
 			is = plainName().MatchString(s[start:end]) && !SecretAt(s, start, end, nil) && reachesTo(strings.TrimSuffix(strings.TrimRight(said[e:start], " "), " of")+" ", nouns) && isAsked(s, said, i) && !p.elsewhere(s, said, e, nouns)
 			return !is
-		} else if p.there && !onSite(s) {
-			stands = false
 		} else if p.reaches {
 			stands = ends && reachesTo(said[e:start], nouns)
 		} else if len(p.tail) > 0 {
@@ -67,7 +63,7 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) bool
 		} else if dismissing[lower(order)] && articled().MatchString(s[e:start]) {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
-		is = stands && !p.elsewhere(s, said, e, nouns) && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || p.reaches) && meant(said, i, e) &&
+		is = stands && (!p.there || onSite(s)) && !p.elsewhere(s, said, e, nouns) && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || p.reaches) && meant(said, i, e) &&
 			(ofDay(nouns) || !defersSettled(strings.Fields(order)[0]+" it", s[end:min(len(s), end+longestRest)]))
 		return !is
 	})

@@ -38,7 +38,7 @@ func (l *Ledger) Chosen(phrase string, of Aim) bool {
 	if _, said := l.order(phrase, of.Wholly); said || len(of.Numbers) == 0 {
 		return said
 	}
-	_, said := l.orderIn(of.Without, phrase, of.Wholly) // in its midst
+	_, said := l.orderIn(of.Without, phrase, of.Within) // in its midst
 	return said
 }
 

@@ -704,7 +704,7 @@ func (s *Session) ordersSource(c *call, src policy.Source) bool {
 
 // chose reports whether he orders by a phrase what a call is done to, also with that in its midst.
 func (s *Session) chose(phrase string, of provenance.Aim) bool {
-	return s.means(phrase, of.Wholly) || len(of.Numbers) > 0 && s.meansIn(of.Without, phrase, of.Wholly)
+	return s.means(phrase, of.Wholly) || len(of.Numbers) > 0 && s.meansIn(of.Without, phrase, of.Within)
 }
 
 // means reports whether the user's latest turn, or one behind it that only agrees, says a
