@@ -129,7 +129,7 @@ func orderOfIt(s, said string, orders, nouns []string, start, end int, onPage bo
 		if it == nil && endsClause(said[e:]) {
 			it = []int{0, 0, 0, 0} // "go ahead and merge"
 		}
-		if it == nil || !standsForIt(said[e+it[2]:], nouns) || p.reaches || p.asks || p.tells || len(p.tail) > 0 || dismissing[lower(order)] || order == "drop" || !isTopic(before, s[start:end], s[end:i], nouns) {
+		if it == nil || !standsForIt(said[e+it[2]:], nouns) || p.reaches || p.asks || p.tells || len(p.tail) > 0 || dismissing[lower(order)] || order == "drop" || !isTopic(before, s[start:end], s[end:i], said[e+it[2]:e+it[3]], nouns) {
 			return true
 		}
 		is = endsName(s, nouns, e+it[2], e+it[3], false, p.puts) && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order)) && meant(said, i, e) &&
@@ -183,12 +183,14 @@ var itself = text.Pattern(`(?i)^[ \t]+(it|this|that|him|her|es|ihn|sie)(?:$|[^\p
 // isTopic reports whether what stands before a name and between it and an order has the sentence be of it, so that
 // "it" is that and nothing that was done to it or stands in it: the name is what something is said to be, what is no
 // longer needed, or what is to be done with it first.
-func isTopic(before, name, between string, nouns []string) bool {
+func isTopic(before, name, between, it string, nouns []string) bool {
 	c, _ := utf8.DecodeRuneInString(name)
 	last, _ := utf8.DecodeLastRuneInString(before)
-	if !strings.ContainsAny(name, nameSigns) && !unicode.IsUpper(c) && !strings.ContainsRune(quotes, last) {
+	sign := strings.ContainsAny(name, nameSigns) || strings.ContainsRune(quotes, last)
+	if !sign && !unicode.IsUpper(c) {
 		return false // it can be another word
 	}
+	person := !sign && it != "him" && it != "her" && it != "ihn" && it != "sie"
 	rest := behindSentence(between)
 	if strings.ContainsAny(between, "\n?") || endOf(rest) < len(rest) {
 		return false // more than one sentence ends there
@@ -205,7 +207,7 @@ func isTopic(before, name, between string, nouns []string) bool {
 		said = said[1:]
 		_, parts[0], _ = strings.Cut(strings.TrimSpace(parts[0]), " ")
 	}
-	if !(hedged().MatchString(ahead) && saysWhat(parts[0], nouns)) && !(needless().MatchString(ahead) && (len(said) == 0 || noMore().MatchString(strings.Join(said, " ")))) &&
+	if !(hedged().MatchString(ahead) && saysWhat(parts[0], nouns) && (!person || hasAny(said, useless))) && !(needless().MatchString(ahead) && (len(said) == 0 || noMore().MatchString(strings.Join(said, " ")))) &&
 		!(handled().MatchString(ahead) && len(said) == 0) {
 		return false
 	}
@@ -240,9 +242,12 @@ func namesThing(w string, nouns []string) bool {
 var equating = wordSet("is was are were looks seems")
 
 // relatingMore are those beside relating that have of a thing what something else is.
-var relatingMore = wordSet("than like without against what that because until before after better newer")
+var relatingMore = wordSet("than like without against what that because until before after better newer next kept where")
 
 const longestPredicate = 8
+
+// useless say of what may as well be a person that it is a thing to be cleaned up: "Anna is angry, delete it" is of what made her so.
+var useless = wordSet("old stale duplicate duplicated outdated obsolete unused unneeded needed wrong incorrect temporary test mistake typo redundant superfluous merged")
 
 var (
 	// nextPart is where another part of a sentence begins, or the next one.
@@ -639,7 +644,7 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 		case puts && (placing[bareWord] || using[bareWord]):
 			return !(placing[bareWord] && dating[next]) && !storedElsewhere(rest) // where, not when
 		case reasons[bareWord]:
-			return gives(bareWord, next)
+			return gives(words[i:])
 		default:
 			return behind[bareWord] || (bareWord == "for" || bareWord == "für") && favoured[next]
 		}
@@ -712,15 +717,20 @@ func endsPlace(words []string) bool {
 	if next == "first" {
 		return endsPlace(words[1:])
 	}
-	if len(words) > 2 && reasons[next] && gives(next, bare(words[2])) || idle[next] && endsPlace(words[1:]) {
+	if len(words) > 2 && reasons[next] && gives(words[1:]) || idle[next] && endsPlace(words[1:]) {
 		return true
 	}
 	return joining[next] || courteous[next] || behind[next] || placing[next] && len(words) > 2 && words[2][0] == '/' && endsPlace(words[2:]) || rootedIn().MatchString(words[1]) && endsPlace(words[1:])
 }
 
-// gives reports whether a word and the next one begin a reason, of somebody's doing or, behind one that says
-// nothing else, of a thing.
-func gives(reason, next string) bool { return telling[next] || reason != "as" && ours[next] }
+// hearsay are words by which "so" begins whose words were said: "so they say".
+var hearsay = wordSet("say says said told tells hear heard think thinks guess believe")
+
+// gives reports whether words begin a reason, of somebody's doing or, behind one that says nothing else, of a thing.
+func gives(words []string) bool {
+	reason, next := bare(words[0]), nextOf(words)
+	return (telling[next] || reason != "as" && ours[next]) && !(reason == "so" && hasAny(wordsOf(strings.Join(words, " ")), hearsay))
+}
 
 // rootedIn is a directory from the root, in brackets.
 var rootedIn = text.Pattern(`^\(/[^\s()]+\)[.,;!?…]*$`)
