@@ -63,7 +63,7 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) (is 
 		} else if dismissing[lower(order)] && articled().MatchString(s[e:start]) {
 			stands = stands && endsTurn(s[end:], nouns)
 		}
-		is = stands && (!p.there || onSite(s)) && !p.elsewhere(s, said, e, nouns) && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || p.reaches) && meant(said, i, e) &&
+		is = stands && !p.elsewhere(s, said, e, nouns) && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || p.reaches) && (!p.there || onSite(s, i, end)) && meant(said, i, e) &&
 			(ofDay(nouns) || !defersSettled(strings.Fields(order)[0]+" it", s[end:min(len(s), end+longestRest)]))
 		return !is
 	})
@@ -105,12 +105,16 @@ func isAsked(s, said string, i int) bool {
 	return !quoted(said, i) && !endsQuotation(said[:i]) && !listedAs(said[:i]) && len(unled(wordsOf(unplaced(said[from:i])))) == 0 && namesSite(sentence) && !hasAny(wordsOf(sentence), ofGiving)
 }
 
-// namesSite reports whether a text names a host that is no file, and onSite whether it is of a page in any way.
+// namesSite reports whether a text names a host that is no file, and onSite whether what stands around its bytes
+// [start, end) is of a page in any way.
 func namesSite(s string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(s, blank), func(w string) bool { return len(Hosts(w)) > 0 && !isFile(w) })
 }
 
-func onSite(s string) bool { return namesSite(s) || hasAny(wordsOf(s), sites) }
+func onSite(s string, start, end int) bool {
+	near := s[max(0, start-longestOrder):min(len(s), end+longestOrder)]
+	return hasAny(wordsOf(near), sites) || namesSite(near)
+}
 
 var (
 	sites = wordSet("site website page webpage form shop store portal browser tab seite webseite formular page formulaire página formulario sito pagina modulo formulário pagina formulier")
