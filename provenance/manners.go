@@ -114,8 +114,8 @@ func unmannered(s string, ahead bool) string {
 		var out []byte
 		for _, at := range m.form().FindAllStringSubmatchIndex(s, -1) {
 			from, to := at[len(at)-2], at[len(at)-1]
-			if !m.stands(s[to:]) {
-				continue
+			if !m.stands(s[to:]) || s[to-1] == ')' && strings.LastIndexByte(s[:from], '(') > strings.LastIndexByte(s[:from], ')') {
+				continue // "(please :)"
 			}
 			if out == nil {
 				out = []byte(s)

@@ -229,7 +229,7 @@ func saysWhat(part string, nouns []string) bool {
 		return false
 	}
 	for i, w := range words {
-		if b := bare(w); relating[b] || relatingMore[b] || telling[b] || (i == 0 || !equating[bare(words[i-1])]) && namesThing(w, nouns) || unicode.IsUpper(firstRune(w)) {
+		if b := bare(w); relating[b] || relatingMore[b] || dating[b] || telling[b] || (i == 0 || !equating[bare(words[i-1])]) && namesThing(w, nouns) || unicode.IsUpper(firstRune(w)) {
 			return false
 		}
 	}
@@ -246,7 +246,7 @@ func namesThing(w string, nouns []string) bool {
 var equating = wordSet("is was are were looks seems")
 
 // relatingMore are those beside relating that have of a thing what something else is.
-var relatingMore = wordSet("than like without against what that because until before after better newer next kept where")
+var relatingMore = wordSet("than like without against what that because until before after better newer next kept where soon almost nearly partly being")
 
 const longestPredicate = 8
 
@@ -262,8 +262,8 @@ var (
 	noMore   = text.Pattern(`^(?:any more|anymore|any longer|nicht mehr|now|here)$`)
 	handled  = text.Pattern(`^(?:(?:have|take) a look at|look at|look into|check|check out|open|see|review|merge|back up|push|close|rebase|test|approve|archive)$`)
 	// becoming begins what a thing is, settledWays are said of it with a word that relates.
-	becoming    = text.Pattern(`(?i)^[ \t]*(?:(?:is|was|are|were|isn['’]t|wasn['’]t|looks|seems|has been|hasn['’]t been|got|ist|war|est|es|está|è|é|foi)[ \t]+\pL|(?:left|quit|works|worked|passes|passed|failed|fails|expired|lgtm|(?:can|should|has to|needs to|must)[ \t]+(?:go|be[ \t]+\pL+))(?:[ \t]+(?:now|already|again|today))?[ \t]*$)`)
-	settledWays = text.Pattern(`(?i)[ \t](?:(?:out )?of date|in use|of use|in the way|to me|to go|to (?:be )?(?:merged?|close[d]?|delete[d]?))\b`)
+	becoming    = text.Pattern(`(?i)^[ \t]*(?:(?:is|was|are|were|isn['’]t|wasn['’]t|looks|seems|has been|hasn['’]t been|got|ist|war|est|es|está|è|é|foi)[ \t]+\pL|(?:left|quit|works|worked|passes|passed|failed|fails|expired|lgtm|(?:(?:can|should|has to|needs to|must)[ \t]+go|can[ \t]+be[ \t]+\pL+))(?:[ \t]+(?:now|already|again|today))?[ \t]*$)`)
+	settledWays = text.Pattern(`(?i)[ \t](?:(?:out )?of date|in use|of use|in the way|to me|to go|ready to (?:be )?(?:merged?|closed?|deleted?))\b`)
 )
 
 const nameSigns = "/_#@\\-.0123456789"
@@ -611,7 +611,7 @@ func endsName(s string, nouns []string, start, end int, part, puts bool) bool {
 	sentence := rest[:endOf(rest)]
 	if first, _ := utf8.DecodeRuneInString(rest); first == '(' {
 		in, _, _ := strings.Cut(rest[1:], ")")
-		if c, _ := utf8.DecodeRuneInString(in); !unicode.IsLower(c) && (puts || c != '/' || !isPlace(strings.Fields(in))) {
+		if c, _ := utf8.DecodeRuneInString(strings.TrimLeft(in, " \t")); strings.ContainsFunc(in, isAlnum) && !unicode.IsLower(c) && (puts || c != '/' || !isPlace(strings.Fields(in))) {
 			return false // "Anna (Kern)", and not "Anna (/srv/graph)"
 		}
 		sentence = inBrackets().ReplaceAllString(sentence, " ")

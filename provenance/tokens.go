@@ -341,7 +341,7 @@ func NumberEnds(text string, start int, words []string) bool {
 	}
 	before := strings.Fields(withoutOthers(strings.TrimRight(text[max(0, start-longestList):start], " \t")))
 	verb := len(before) > 0 && slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, before[len(before)-1]) })
-	return !verb && (numberOf().MatchString(text[start:]) || being[bare(behindNumbers(text[start:]))] || equating[bare(behindNumbers(text[start:]))])
+	return !verb && (numberOf().MatchString(text[start:]) || being[bare(behindNumbers(text[start:]))] || OrdersIt(text, start, words))
 }
 
 var numberOf = text.Pattern(`(?i)^[0-9]+[ \t]+(?:of|von|aus|de|di)[ \t]`)
