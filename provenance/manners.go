@@ -12,8 +12,8 @@ import (
 // asked, thanks, a greeting, a face. Each stands for itself, with nothing behind it in its clause, but
 // for words that can say nothing else.
 const (
-	anywhere = `pls+|plz+|(?:real|really|super)[ \t]+quick|rn|straight[ \t]+away|while[ \t]+you(?:['’]re|[ \t]+are)[ \t]+at[ \t]+it|` +
-		`[:;=]['’]?-?[)D]|\^\^|<3|[` + faces + `]\x{fe0f}?[\x{1f3fb}-\x{1f3ff}]?`
+	anywhere = `(?:pls+|plz+)(?:[ \t]+(?:n|and|&)[ \t]+(?:thanks|thx|ty))?|(?:real|really|super)[ \t]+quick|rn|straight[ \t]+away|while[ \t]+you(?:['’]re|[ \t]+are)[ \t]+at[ \t]+it|` +
+		`[:;=]['’]?-?[)D]+|\^\^|<3|[` + faces + `]\x{fe0f}?[\x{1f3fb}-\x{1f3ff}]?`
 	refusing = `👎🚫❌❎⛔🛑` // in the clause of an order, or for themselves behind it
 	faces    = `🙏👍😊🙂😀😁😄😃👌🎉🚀🙌💪❤✨🤞😅👏😉☺`
 	// suiting say when it suits, at the end of a clause; closing stand at the end of one behind an order, greeting at
