@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -393,17 +394,18 @@ func TestFoldBeside(t *testing.T) {
 	}
 }
 
-// between is a file that does something once a write ended, before who wrote goes on.
+// between is a file that does something once a write ended, before who wrote goes on: who signs does too, beside the test.
 type between struct {
 	medium
-	then func()
+	then atomic.Pointer[func()]
 }
 
 func (b *between) WriteAt(p []byte, at int64) (n int, err error) {
 	n, err = b.medium.WriteAt(p, at)
-	if then := b.then; then != nil && string(p[:min(4, len(p))]) == frameMagic {
-		b.then = nil
-		then()
+	if string(p[:min(4, len(p))]) == frameMagic {
+		if then := b.then.Swap(nil); then != nil {
+			(*then)()
+		}
 	}
 	return n, err
 }
@@ -425,7 +427,7 @@ func TestFoldedAtOnce(t *testing.T) {
 			m := &between{medium: one.journal.medium}
 			one.journal.medium = m
 			for n := uint64(1); n < 6; n++ {
-				m.then = func() {
+				then := func() {
 					if _, err := two.Head(ctx, "s_a"); err != nil {
 						t.Error(err)
 					}
@@ -436,6 +438,7 @@ func TestFoldedAtOnce(t *testing.T) {
 						t.Errorf("%d records are read while that after %d is written", got, n)
 					}
 				}
+				m.then.Store(&then)
 				if err := appendOne(do(one), "s_a", n); err != nil {
 					t.Fatal(err)
 				}
