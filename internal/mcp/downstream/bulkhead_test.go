@@ -69,6 +69,30 @@ func TestD01WhoseConnectionIsClosed(t *testing.T) {
 	}
 }
 
+// TestD01NewestWaitsLeast: a connection of which the server has told the context and not yet the
+// state is none that has waited longest, whatever it is told of another one meanwhile.
+func TestD01NewestWaitsLeast(t *testing.T) {
+	s := newSockets(2, 1)
+	srv := &http.Server{}
+	s.watch(srv)
+	var all []net.Conn
+	for range 3 {
+		a, b := net.Pipe()
+		t.Cleanup(func() { a.Close(); b.Close() })
+		srv.ConnContext(t.Context(), a)
+		all = append(all, a)
+		if len(all) < 3 {
+			srv.ConnState(a, http.StateNew)
+		}
+	}
+	srv.ConnState(all[1], http.StateNew)
+	for i, conn := range all {
+		if gone := s.all[conn].gone; gone != (i == 0) {
+			t.Errorf("connection %d: gone is %v", i, gone)
+		}
+	}
+}
+
 // TestD01NoRoomForConnections: a request that came on a connection as that was closed is
 // not acted on; the last connections are for telling that there is no room.
 func TestD01NoRoomForConnections(t *testing.T) {

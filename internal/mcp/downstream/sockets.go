@@ -71,11 +71,13 @@ func bodyComes(ctx context.Context, now bool) {
 	k.of.count(k, 1)
 }
 
-// socket returns what is known of a connection. s.mu is held.
+// socket returns what is known of a connection, which from when it is known first has waited no longer than any
+// other: it is told of with its context, and of its state only after that. s.mu is held.
 func (s *sockets) socket(c net.Conn) *socket {
 	k := s.all[c]
 	if k == nil {
-		k = &socket{of: s}
+		s.changes++
+		k = &socket{of: s, since: s.changes}
 		s.all[c] = k
 		s.open++
 	}
