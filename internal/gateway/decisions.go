@@ -62,20 +62,18 @@ type decisionData struct {
 }
 
 func (d *decisionData) append(b []byte) []byte {
-	m := members{append(b, '{')}
-	m.some("code", d.Code)
-	if d.Continues != 0 {
-		m.number("continues", d.Continues)
-	}
-	m.texts("effect", d.Effect)
-	m.some("method", string(d.Method))
-	m.some("reason", d.Reason)
-	m.some("rules", d.Rules)
-	m.some("server", d.Server)
-	m.truth("shadow", d.Shadow)
-	m.some("status", d.Status)
-	m.some("tool", d.Tool)
-	return append(m.b, '}')
+	m := strictjson.Writer{B: append(b, '{')}
+	m.Some("code", d.Code)
+	m.Count("continues", int64(d.Continues))
+	putTexts(&m, "effect", d.Effect)
+	m.Some("method", string(d.Method))
+	m.Some("reason", d.Reason)
+	m.Some("rules", d.Rules)
+	m.Some("server", d.Server)
+	m.True("shadow", d.Shadow)
+	m.Some("status", d.Status)
+	m.Some("tool", d.Tool)
+	return append(m.B, '}')
 }
 
 var errShape = errors.New("it is not of a form this version knows")
@@ -176,39 +174,39 @@ func putDecision(rules string, own *statedOwn, states string, in *gate.Input, d 
 }
 
 func appendCall(b []byte, own *statedOwn, states string, data *decisionData, in *gate.Input, r *gate.Record) []byte {
-	m := members{r.AppendFound(append(b, '{'))}
+	m := strictjson.Writer{B: r.AppendFound(append(b, '{'))}
 	unlike := func(n string, all, usual []string) {
 		if !slices.Equal(all, usual) {
-			m.texts(n, all)
+			putTexts(&m, n, all)
 		}
 	}
 	arguments, answers := in.Call.Arguments.Exists(), in.Call.Answers.Exists()
 	if answers {
-		m.number("answers", uint64(len(in.Call.Answers.Raw())))
+		m.Number("answers", int64(len(in.Call.Answers.Raw())))
 	}
-	m.some("asked", string(in.Asked))
-	m.truth("bare", answers && !arguments)
-	m.some("own", states)
+	m.Some("asked", string(in.Asked))
+	m.True("bare", answers && !arguments)
+	m.Some("own", states)
 	unlike("own_paths", in.OwnPaths, own.OwnPaths)
 	unlike("programs", in.Programs, own.Programs)
 	unlike("bases", in.Bases, own.Bases[in.Call.Server])
-	m.truth("elsewhere", in.Elsewhere)
+	m.True("elsewhere", in.Elsewhere)
 	if len(in.Resolved) > 0 {
-		m.name("resolved")
-		m.b = append(m.b, '{')
+		m.Name("resolved")
+		m.B = append(m.B, '{')
 		for _, pointer := range slices.Sorted(maps.Keys(in.Resolved)) {
-			m.texts(pointer, in.Resolved[pointer])
+			putTexts(&m, pointer, in.Resolved[pointer])
 		}
-		m.b = append(m.b, '}')
+		m.B = append(m.B, '}')
 	}
 	unlike("unresolved", in.Unresolved, nil)
 	if in.Call.Server != data.Server || in.Call.Tool != data.Tool {
-		m.text("server", in.Call.Server)
-		m.text("tool", in.Call.Tool)
+		m.Text("server", in.Call.Server)
+		m.Text("tool", in.Call.Tool)
 	}
-	m.truth("sessionless", in.Session == nil)
-	m.truth("shadow", in.Shadow)
-	b = append(m.b, '}')
+	m.True("sessionless", in.Session == nil)
+	m.True("shadow", in.Shadow)
+	b = append(m.B, '}')
 	if arguments || answers {
 		b = append(b, '\n')
 		b = append(append(b, in.Call.Arguments.Raw()...), in.Call.Answers.Raw()...)

@@ -98,50 +98,17 @@ func (r *taken) number(v strictjson.Value, bits int) uint64 {
 	return n
 }
 
-// members writes those of an object, in the order in which they come.
-type members struct{ b []byte }
-
-func (m *members) name(s string) {
-	if m.b[len(m.b)-1] != '{' {
-		m.b = append(m.b, ',')
-	}
-	m.b = append(strictjson.AppendQuote(m.b, s), ':')
-}
-
-func (m *members) text(name, s string) {
-	m.name(name)
-	m.b = strictjson.AppendQuote(m.b, s)
-}
-
-// some is text that is left out where there is none; truth is, where it is none.
-func (m *members) some(name, s string) {
-	if s != "" {
-		m.text(name, s)
-	}
-}
-
-func (m *members) truth(name string, v bool) {
-	if v {
-		m.name(name)
-		m.b = append(m.b, "true"...)
-	}
-}
-
-func (m *members) number(name string, n uint64) {
-	m.name(name)
-	m.b = strconv.AppendUint(m.b, n, 10)
-}
-
-func (m *members) texts(name string, all []string) {
-	m.name(name)
-	m.b = append(m.b, '[')
+// putTexts writes an array of texts.
+func putTexts(m *strictjson.Writer, name string, all []string) {
+	m.Name(name)
+	m.B = append(m.B, '[')
 	for i, s := range all {
 		if i > 0 {
-			m.b = append(m.b, ',')
+			m.B = append(m.B, ',')
 		}
-		m.b = strictjson.AppendQuote(m.b, s)
+		m.B = strictjson.AppendQuote(m.B, s)
 	}
-	m.b = append(m.b, ']')
+	m.B = append(m.B, ']')
 }
 
 // writeDecision puts a decision behind the session's earlier records. The
