@@ -498,10 +498,14 @@ func (j *judge) constants(l *leaf) string {
 			}
 		}
 	}
-	if l.role != policy.Control && l.role != policy.Enum || len(list) == 0 || len(list) > most {
-		return ""
+	typed := ""
+	if _, text := l.value.Text(); text && slices.ContainsFunc(j.sources(l), func(src policy.Source) bool { return src.Kind == policy.FromUser }) {
+		typed = ", or the user types it"
 	}
-	return ": " + strings.Join(list, ", ")
+	if l.role != policy.Control && l.role != policy.Enum || len(list) == 0 || len(list) > most {
+		return typed
+	}
+	return ": " + strings.Join(list, ", ") + typed
 }
 
 // endings says how a name may end that the agent makes up (R36).

@@ -579,6 +579,9 @@ func (j *judge) trace() {
 			Names:   (l.role == policy.Target || l.role == policy.Selector) && !l.empty && !l.answer && !l.key,
 			Real:    j.in.Resolved[l.pointer], Collection: l.collection(),
 		})
+		if plain {
+			j.d.args[len(j.d.args)-1].Missing = l.rule.Missing
+		}
 		j.d.open = j.d.open || l.open && (l.role == policy.Target || l.role == policy.Selector)
 	}
 }

@@ -164,7 +164,7 @@ func (s *Session) leaves(d *Decision, r Result) ([]provenance.Leaf, string) {
 	if d.look {
 		return slices.DeleteFunc(ex.Leaves, func(l provenance.Leaf) bool { return l.Rule == nil || !l.Rule.HasJoin }), ""
 	}
-	return append(ex.Leaves, provenance.Confirmed(d.args)...), ""
+	return append(ex.Leaves, provenance.Confirmed(d.args, result)...), ""
 }
 
 // typed validates a tool's result and returns the output rules that may be
@@ -183,7 +183,7 @@ func typed(d *Decision, result strictjson.Value) (rules []provenance.OutputRule,
 			rules = append(rules, r)
 		}
 	}
-	if !valid && len(rules) == 0 && len(provenance.Confirmed(d.args)) == 0 {
+	if !valid && len(rules) == 0 && len(provenance.Confirmed(d.args, result)) == 0 {
 		return nil, whyUnvalidated
 	}
 	return rules, ""

@@ -247,14 +247,21 @@ func (s *Session) passed(d *Decision) {
 // from (R28).
 func (s *Session) opened(d *Decision) {
 	for _, o := range d.rules {
-		if o.Collection != "" {
-			s.ledger.Opened(o.Collection, "")
+		if o.Collection == "" {
+			continue
 		}
+		var at []string
+		for _, a := range d.args {
+			if path, _, why := provenance.Canonical(provenance.Path, a.Value); o.Creates && a.Names && a.Collection == o.Collection && a.Type == provenance.Path && why == "" {
+				at = append(at, path)
+			}
+		}
+		s.ledger.Opened(o.Collection, "", at)
 	}
 	for _, a := range d.args {
 		if a.Makes {
 			name, _ := a.Value.Text()
-			s.ledger.Opened(a.Collection, name)
+			s.ledger.Opened(a.Collection, name, nil)
 		}
 	}
 }

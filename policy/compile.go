@@ -209,7 +209,7 @@ func (r *reader) args(p *Policy, m strictyaml.Map[argFile], beside []ArgRule) []
 
 // arg compiles one argument's rule.
 func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *argFile) ArgRule {
-	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, Sorts: f.Sorts.Is, EndsDay: f.EndsDay.Is, AnyHour: f.AnyHour.Is, Header: f.Header.Is, Place: f.Site.Is, Makes: f.Makes.Is, Shows: f.Shows.Is, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
+	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, Sorts: f.Sorts.Is, EndsDay: f.EndsDay.Is, AnyHour: f.AnyHour.Is, Header: f.Header.Is, Place: f.Site.Is, Makes: f.Makes.Is, Shows: f.Shows.Is, Missing: f.Missing.S, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)
@@ -277,6 +277,7 @@ func (r *reader) fits(f *argFile, a *ArgRule) {
 	r.FaultIf(len(a.Orders) > 0 && !ordered, f.Orders.Node, "an order is of a thing or of a text that the user gives (R9)", "role: selector, or role: content with from: [user]")
 	member := (a.Role == Target || a.Role == Selector) && a.Collection != ""
 	r.FaultIf(a.Shows && !member, f.Shows.Node, "what a read shows is a target or a selector, and the member of a collection (R9)", "role: selector, collection: …")
+	r.FaultIf(f.Missing.Given() && (!a.Shows || len(a.Missing) < 3), f.Missing.Node, "missing is what the result of a read that shows several things says of one that is not there (R9)", `shows: true, missing: ": Error - "`)
 	r.FaultIf(a.Makes && !member, f.Makes.Node, "what an act makes is a target or a selector, and the member of a collection (R13)", "role: target, collection: …")
 	r.FaultIf(a.Normalise && a.Type == provenance.Untyped, f.Normalise.Node, "normalise needs a type: only a declared form can be canonical", "type: path")
 	r.FaultIf(f.MaxItems.Valid && (f.MaxItems.N < 1 || f.MaxItems.N > 100_000), f.MaxItems.Node, "max_items is between 1 and 100000", "")

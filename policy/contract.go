@@ -283,6 +283,7 @@ type ArgRule struct {
 	Header      bool     // R17: a text that a head holds as it stands (provenance.CheckHeader)
 	Makes       bool     // R13: the act newly makes what it names, and fails where there is one
 	Shows       bool     // R9: the read shows what it names, and fails where there is none
+	Missing     string   // R9: or its result says so of that, right behind it
 	MaxItems    int      // R16; 0 means 50 on authority roles, no bound else
 	Normalise   bool     // R17: replace by the canonical form, report transformed
 	Local       bool     // content: local (R14)

@@ -173,6 +173,8 @@ type argFile struct {
 	// Shows says that the read fails where there is nothing that this names: what it does not
 	// fail with is a member of Collection, as what a list shows.
 	Shows strictyaml.Truth `yaml:"shows"`
+	// Missing is what the result of such a read says right behind one of several that is not there.
+	Missing strictyaml.String `yaml:"missing"`
 	// In are the arguments that say in what it makes that (R36): later calls name it with
 	// the same values there.
 	In strictyaml.Words `yaml:"in"`

@@ -51,6 +51,9 @@ func (a Aim) Meets(text string, from int) bool {
 		return false
 	}
 	place := m[2]
+	if at, end := PlaceBefore(text[:from]); end > at && place == "" {
+		place = text[at:end]
+	}
 	if place == "" {
 		if before := frontedIn().FindStringSubmatch(text[sentenceOf(text[:from]):from]); before != nil {
 			place = before[1]
@@ -61,8 +64,20 @@ func (a Aim) Meets(text string, from int) bool {
 	})
 }
 
+// PlaceBefore returns where what is before a number ends in the place where that is, "merge acme/parser PR 50", and 0 twice
+// where it does not.
+func PlaceBefore(before string) (start, end int) {
+	near := max(0, len(before)-longestList)
+	m := placedBefore().FindStringSubmatchIndex(before[near:])
+	if m == nil {
+		return 0, 0
+	}
+	return near + m[2], near + m[3]
+}
+
 var (
-	aimed = text.Pattern(`(?i)^(?:[ \t]+(?:on|of|for|in)(?:[ \t]+(?:the|pr|mr|pull|merge|request|issue|ticket|number))*)?[ \t]*(` + numberList + `)?` +
+	placedBefore = text.Pattern(`(?i)[ \t]([\pL\pN_.-]+/[\pL\pN_.-]*[\pL\pN_])(?:['’]s)?(?:[ \t]+(?:pr|mr|pull[ -]request|merge[ -]request|issue|ticket|bug|number))?(?:[ \t]+#?|#)$`)
+	aimed        = text.Pattern(`(?i)^(?:[ \t]+(?:on|of|for|in)(?:[ \t]+(?:the|pr|mr|pull|merge|request|issue|ticket|number))*)?[ \t]*(` + numberList + `)?` +
 		`(?:(?:[ \t]+(?:from|of|on|in)[ \t]+(?:the|my|our)[ \t]+` + placeForm + `[ \t]+(?:list|board|queue|backlog|column|view|label|section|milestone|category))?[ \t]+` + insideOf + `(` + placeForm + `))?`)
 	// withPlace is a number with its place, as "acme/parser#41" is, and the numbers of a list that goes on there.
 	withPlace  = text.Pattern(placedNumber)

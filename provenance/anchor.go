@@ -421,21 +421,39 @@ func (l *Ledger) standing(o *Observation, c *call, leaf *Leaf) (f flags) {
 	if leaf.unread {
 		f |= unread
 	}
-	if l.opened[leaf.Rule.Collection] && !l.member(leaf, opened) {
+	if l.mayBeOf(leaf) && !l.member(leaf, opened) {
 		f |= opened
 	}
 	return f
 }
 
+// mayBeOf reports whether a leaf may be what an act put into its collection: anything, or what is at a path that the
+// act named or below it.
+func (l *Ledger) mayBeOf(leaf *Leaf) bool {
+	paths, is := l.opened[leaf.Rule.Collection]
+	at, _, why := Canonical(Path, leaf.Value)
+	return is && (paths == nil || leaf.Type != Path || why != "" || slices.ContainsFunc(paths, func(p string) bool {
+		return at == p || strings.HasPrefix(at, strings.TrimSuffix(p, "/")+"/")
+	}))
+}
+
 // Opened says that an act chose from an open collection and answers with members
 // of this one: what is listed of it from now on, and was not known before, is
 // perhaps what a stranger offered (R28). name is what the act gave the one member that it
-// made, "" where its answer says which.
-func (l *Ledger) Opened(collection, name string) {
-	l.opened[collection] = true
+// made, "" where its answer says which; at are the paths of the collection that it named, where all that it makes there
+// is at one of these or below it, nil where it may make others.
+func (l *Ledger) Opened(collection, name string, at []string) {
+	if paths, is := l.opened[collection]; at == nil || is && paths == nil || len(paths)+len(at) > mostOpened {
+		l.opened[collection] = nil
+	} else {
+		l.opened[collection] = append(paths, at...)
+	}
 	l.letIn.add(l.guest(collection, name), l)
 	l.taints.changed++
 }
+
+// mostOpened bounds the paths that are kept of one collection.
+const mostOpened = 256
 
 // LetIn reports whether an act opened a collection so for a member of this name, or for any;
 // or was sent the name, where nothing vouched for it and it named no member that is there: as

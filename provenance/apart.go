@@ -78,7 +78,7 @@ func GoesOn(text string) bool {
 // goingOn are the words that do not begin what a thing is called.
 var goingOn = []map[string]bool{articles, idle, denying, asking, wondering, leading, questioning, joining, telling, steering, conditions, excluding, delaying, being, dating, wordSet(`
 	about above across after against along among around as at because behind below beneath beside between beyond by concerning despite during inside into like near onto outside
-	per regarding through throughout toward towards under underneath upon via within
+	per regarding through throughout to toward towards under underneath upon via within
 	called named titled labeled labelled known starting beginning ending containing having belonging used using created made made owned run shared listed mentioned dedicated reserved
 	whom whoever whichever yet too today soon always usually often maybe perhaps though although however myself ourselves only be been being it itself there us them him her his
 	über unter neben zwischen vor hinter bei nach seit von für gegen durch um wegen während trotz deren dessen den dem namens genannt benannt beginnend endend schon noch nur es
@@ -102,7 +102,7 @@ func NounBehind(text string, start, end int, nouns []string) bool {
 	}
 	name := wordsOf(text[start:end])
 	if len(name) == 0 || slices.ContainsFunc(name, func(w string) bool {
-		return GoesOn(w) || choosing[w] || indicating[w]
+		return GoesOn(w) || choosing[w] || indicating[w] && !(w == "main" && lower(noun) == "branch")
 	}) || Spares(text, start) {
 		return false
 	}
@@ -110,6 +110,12 @@ func NounBehind(text string, start, end int, nouns []string) bool {
 	clauses := clausesOf(before[sentenceOf(before):])
 	words := wordsOf(clauses[len(clauses)-1].text)
 	return len(words) == 0 || leadsIn[words[len(words)-1]]
+}
+
+// NounOf is NounBehind of words that may be orders, which are meant, and of a name that no sentence has for what a thing
+// is like: "open a PR from the fix-docs branch", and not "make a private repository".
+func NounOf(text string, start, end int, words []string) bool {
+	return (strings.ContainsAny(text[start:end], "-_/") || text[start:end] == "main") && NounBehind(text, start, end, words) && (!SayOrders(words) || Means(text, start, end))
 }
 
 // NameEnds reports whether no further word of a name stands behind a stretch of a text, where

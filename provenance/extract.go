@@ -109,14 +109,14 @@ const arguments = "arguments"
 // error that they are there. Of what an act newly makes there was none before (R13); what
 // the act is about and is worth less than system has to be a person's yes, or a name of
 // the agent's own, else it made nothing that counts. What a read shows is there as if a
-// list had it: whoever chose the name, the server found it.
-func Confirmed(args []Arg) (out []Leaf) {
+// list had it: whoever chose the name, the server found it, and said of several nothing else of it.
+func Confirmed(args []Arg, result strictjson.Value) (out []Leaf) {
 	unsure := slices.ContainsFunc(args, func(a Arg) bool { return a.Decides && a.Label < writ.System && !a.Allowed && !a.Fresh })
 	for i := range args {
 		a := &args[i]
 		tokens, err := strictjson.ParsePointer(a.Pointer)
 		made := a.Makes && !unsure
-		if _, _, why := Canonical(a.Type, a.Value); !made && !a.Shows || err != nil || why != "" {
+		if _, _, why := Canonical(a.Type, a.Value); !made && !a.Shows || err != nil || why != "" || a.lacks(result) {
 			continue
 		}
 		at := &step{token: arguments}
@@ -127,6 +127,18 @@ func Confirmed(args []Arg) (out []Leaf) {
 			Rule: &OutputRule{At: Pattern{Source: "/" + arguments + a.Pointer}, Label: writ.System, Type: a.Type, Collection: a.Collection, Creates: made, Authoritative: a.Shows}})
 	}
 	return out
+}
+
+// lacks reports whether a text of a result says that what a read was asked for is not there. A file that says so of
+// another one hides it.
+func (a *Arg) lacks(result strictjson.Value) bool {
+	name, _ := a.Value.Text()
+	for _, b := range result.Get("content").Elements() {
+		if text, _ := b.Get("text").Text(); a.Missing != "" && strings.Contains(text, name+a.Missing) {
+			return true
+		}
+	}
+	return false
 }
 
 type extraction struct {

@@ -151,7 +151,7 @@ var (
 	hedged   = text.Pattern(`^(?:(?:looks like|seems|seems like|i think|i guess|i believe|since|as|because|now that|apparently|yes|no|we see)(?: |$))*$`)
 	needless = text.Pattern(`^(?:i think )?(?:we|i|you|wir|ich)(?: really)? (?:don't|dont|do not|no longer|never) (?:need|want|use)$|^(?:wir brauchen|ich brauche)$`)
 	noMore   = text.Pattern(`^(?:any more|anymore|any longer|nicht mehr|now|here)$`)
-	handled  = text.Pattern(`^(?:(?:have|take) a look at|look at|look into|check|check out|open|see|review|merge|back up|push|close|rebase|test|approve|archive)$`)
+	handled  = text.Pattern(`^(?:(?:have|take) a look at|look at|look into|check|check out|open|see|review|merge|back up|push|close|rebase|test|approve|archive)$|^(?:i|we)(?:['’]ve| have)?(?: just| already)? (?:reviewed|checked|approved|tested|read|looked at|seen)$`)
 	// becoming begins what a thing is, settledWays are said of it with a word that relates.
 	becoming    = text.Pattern(`(?i)^[ \t]*(?:(?:is|was|are|were|isn['’]t|wasn['’]t|looks|seems|has been|hasn['’]t been|got|ist|war|est|es|está|è|é|foi)[ \t]+\pL|(?:left|quit|works|worked|passes|passed|failed|fails|expired|lgtm|(?:(?:can|should|has to|needs to|must)[ \t]+go|can[ \t]+be[ \t]+\pL+))(?:[ \t]+(?:now|already|again|today))?[ \t]*$)`)
 	settledWays = text.Pattern(`(?i)[ \t](?:(?:out )?of date|in use|of use|in the way|to me|to go|ready to (?:be )?(?:merged?|closed?|deleted?))\b`)

@@ -61,7 +61,7 @@ type Ledger struct {
 	asked    map[uint32][]string // what results were asked for with, as Standing spells it (R37)
 	acts     uint64              // acts that were made
 	acted    uint32              // facts that were held when the latest act was made
-	opened   map[string]bool     // closed collections an act put in what it chose from an open one
+	opened   map[string][]string // closed collections an act put in what it chose from an open one: the paths below which, nil for anything
 	letIn    keys                // what it named it there, and what else acts may have named somebody
 	minting  map[fieldOf]bool    // of external fields: whether the server can have given all that was seen there
 	turns    []turn
@@ -82,7 +82,7 @@ type Ledger struct {
 func NewLedger(key [32]byte, caps Caps) *Ledger {
 	l := &Ledger{
 		key: key, store: newStore(), taints: newTaints(), places: NewPlaces(), made: keys{}, looked: keys{}, spent: keys{}, dirs: entries{}, issued: map[uint32]time.Time{},
-		opened: map[string]bool{}, letIn: keys{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, inside: map[uint32][]string{}, asked: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{},
+		opened: map[string][]string{}, letIn: keys{}, minting: map[fieldOf]bool{}, ranks: map[rankKey][]ranked{}, narrowed: map[uint32][]string{}, inside: map[uint32][]string{}, asked: map[uint32][]string{}, lookups: map[string][]uint32{}, resting: map[uint32][][]Line{},
 		moments: map[moment][]Quote{}, hours: map[string]uint32{}, begun: map[string][]int{}, zones: map[int]bool{},
 	}
 	l.Bound(caps)
@@ -156,8 +156,10 @@ type Arg struct {
 	Vague bool
 	// Makes marks what names a thing that the act newly makes: it fails where there is one.
 	Makes bool
-	// Shows marks what names a thing that the read shows: it fails where there is none.
-	Shows bool
+	// Shows marks what names a thing that the read shows: it fails where there is none, or its result says so with
+	// Missing right behind the name, unless that is empty.
+	Shows   bool
+	Missing string
 	// In is, of what is newly made, what says in what that is (R36): each such place of the
 	// arguments and what stands there, as Ledger.Standing spells it.
 	In []string

@@ -188,12 +188,17 @@ var siteEnds = wordSet("ai app br cc in pro pub")
 // unhindered is a text without what says for courtesy alone that it may not be possible, and with
 // "please" for what denies that something is left undone.
 func unhindered(text string) string {
-	return reminding().ReplaceAllString(courtesy().ReplaceAllString(text, "$1"), "please ")
+	text = reminding().ReplaceAllString(courtesy().ReplaceAllString(text, "$1"), "please ")
+	return toSay().ReplaceAllString(text, "$1 must $2")
 }
 
-var reminding = text.Pattern(`(?i)\b(?:(?:don['’]t|do not|never) (?:forget|hesitate|fail)|feel free|be sure not to forget) to[ \t]+`)
+var reminding = text.Pattern(`(?i)\b(?:(?:don['’]t|do not|never) (?:forget|hesitate|fail)|feel free|(?:it['’]?s|it is) (?:ok|okay|fine|alright)|be sure not to forget) to[ \t]+`)
 
-var courtesy = text.Pattern(`(?i)\bif (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))([,.;:!?]|$)`)
+var courtesy = text.Pattern(`(?i)\b(?:if (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))|` +
+	`no (?:need (?:for|to (?:open|make|create)) (?:an? )?)?(?:PR|MR|pull request|merge request|branch|review)(?: (?:is )?(?:needed|necessary|required))?)([,.;:!?]|$)`)
+
+// toSay is what something is to say, which asks nothing: "fix the README, it should say 1.26".
+var toSay = text.Pattern(`(?i)((?:^|[,.;:!?\n]|\b(?:and|so|because))[ \t]*(?:it|this|that|(?:the|its|their)(?: [\pL\pN-]+){1,3}|[\pL\pN_-]+\.[a-z]+)) should (?:now |only |also |just )?(say|read|contain|mention|list|include|show|explain|describe|point|link)\b`)
 
 // kept is what is done with all that somebody has, which asks nothing: "commit what I have and
 // push it". Behind other words it may ask ("explain what I have to commit and push").
@@ -234,7 +239,7 @@ var (
 	// leading are words that may stand before a request, or before what takes one back.
 	leading = wordSet(`please bitte hey hi hello hallo ok okay so and und then dann now jetzt oh ah well actually rather sorry or but aber oder doch ach thanks danke
 		just kindly quickly also again mal kurz gleich schnell noch auch por favor s'il te vous plaît graag next first finally lastly additionally afterwards furthermore
-		simply immediately carefully safely`)
+		simply immediately carefully safely gern gerne`)
 	// pleading are those that make a request of any order.
 	pleading = wordSet("please bitte kindly graag")
 	// questioning are those with which a clause asks, its mark or not.

@@ -476,7 +476,7 @@ var (
 	// whose a thing is, and stating, beside the nouns of an order, words for what people say of themselves.
 	doing = wordSet(`send forward save store keep hide pay charge call ring schedule invite let ask text cc bcc copy say speak talk reply respond answer share
 		book reserve sign log go come use make do check run schick sende speichere ruf zahl bezahle lass antworte`)
-	withTo = wordSet(`addition close similar opposed next according due thanks cc related relevant response reply respect regard contrast
+	withTo = wordSet(`addition based rebased depending relying focused close similar opposed next according due thanks cc related relevant response reply respect regard contrast
 		goes go went going belongs reports talks talk speak speaks spoke listens happened happens wrote writes sent did does said says`)
 	owning  = wordSet("my our her his their your mein meine unser unsere ihr ihre sein seine mon ma mes mi mis mio mia meu minha mijn")
 	stating = wordSet("number zip postcode street age birthday last first full new nummer name vorname nachname adresse")

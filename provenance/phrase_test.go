@@ -81,11 +81,11 @@ func TestTurnedTo(t *testing.T) {
 		"scale it to| 5 tomorrow": false, "scale it to| \"5\" on Friday": false, "scale it to| 5 as soon as Kim agrees": false, "scale it to| 5 in shop": true, "scale it to| 5 as soon as possible": true,
 	} {
 		before, after, _ := strings.Cut(text, "|")
-		if _, got := turnedTo(before, before+after, "scale … to", true); got != want {
+		if _, got := turnedTo(before, before, before+after, "scale … to", true); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
-	if _, ok := turnedTo("scale it to", "scale it to 5", "scale", true); ok {
+	if _, ok := turnedTo("scale it to", "scale it to", "scale it to 5", "scale", true); ok {
 		t.Error("a word of one part")
 	}
 }

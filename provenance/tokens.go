@@ -161,7 +161,7 @@ func (r *reading) find(q *Query, text, typed string, words []string, named, smal
 			bare = bare || small && !r.hash[at.start]
 			return false
 		}
-		return !named || r.apart(at, words) || q.Proper && r.properName(at)
+		return !named || r.apart(at, words) || NounOf(r.text, at.start, at.end, words) || q.Proper && r.properName(at)
 	}
 	for at := range r.holding(text, typed) {
 		if counts(at) {
@@ -232,7 +232,7 @@ func (r *reading) called(i int, words []string) bool {
 // amounts are none of these.
 func (r *reading) calledAt(i int, words []string, which bool) (at int, ok bool) {
 	start, number := i, startsDigit(r.text[i:])
-	if OrdersIt(r.text, start, words) {
+	if OrdersIt(r.text, start, words) || OrdersInside(r.text, start, words) {
 		return start, true
 	}
 	if r.hash[i] {
@@ -250,6 +250,7 @@ func (r *reading) calledAt(i int, words []string, which bool) (at int, ok bool) 
 	} else if len(before) == i {
 		return 0, false
 	}
+	before = strings.TrimSuffix(before, ":") // "branch: main"
 	whole := before
 	which = which && number
 	if which {
@@ -259,18 +260,43 @@ func (r *reading) calledAt(i int, words []string, which bool) (at int, ok bool) 
 	if len(before) < len(whole) && !ListEnds(whole[len(before):], r.text, start) {
 		return 0, false // "issue 5 and 2 others"
 	}
-	order := SayOrders(words)
+	order, led, at, end := SayOrders(words), whole, 0, 0
+	if number {
+		at, end = PlaceBefore(before + r.text[len(whole):start])
+	} else {
+		led = toName(r.text[:start])
+	}
 	for _, w := range words {
-		if at, ok := turnedTo(whole, r.text, w, number); ok {
+		if at, ok := turnedTo(whole, led, r.text, w, number); ok {
 			return at, true
 		}
-		at := len(before) - len(w)
-		if w != "" && w != Numbered && at >= 0 && strings.EqualFold(before[at:], w) && wordAt(r.text, at) && (!order || Means(r.text, at, len(before))) &&
-			(!which || order || NumberOf(r.text, at, len(before), start)) {
+		if w == "" || w == Numbered {
+			continue
+		}
+		at, end, is := endsIn(before, w, at, end)
+		if !is && order {
+			at, end, is = endsIn(led, w, 0, 0)
+		}
+		if is && wordAt(r.text, at) && (!order || Means(r.text, at, end)) && (!which || order || NumberOf(r.text, at, end, start)) {
 			return at, true
 		}
 	}
 	return 0, false
+}
+
+// endsIn returns where a word stands at the end of a text, with a place at its bytes [from, to) between its parts or behind it.
+func endsIn(text, word string, from, to int) (start, end int, is bool) {
+	start = len(text) - len(word)
+	if start >= 0 && strings.EqualFold(text[start:], word) {
+		return start, len(text), true
+	}
+	if from == to || to > len(text) {
+		return 0, 0, false
+	}
+	_, noun, _ := strings.Cut(text[to:], " ")
+	joined := strings.TrimRight(strings.TrimRight(text[:from], " \t")+" "+noun, " ")
+	start = len(joined) - len(word)
+	return start, len(text), start >= 0 && strings.EqualFold(joined[start:], word)
 }
 
 // NumberOf reports whether a number that begins at start may be one that the word before it, the bytes [at, end) of a
@@ -353,11 +379,15 @@ func isInteger(v strictjson.Value) bool {
 }
 
 // turnedTo reports whether a text that goes on in another ends in the second part of a word of
-// two, "scale … to", whose first begins an order that is meant, with what stands behind the value
-// too, and where: no clause ends between them, nor do more than a few words stand there. Of a number
+// two, "scale … to", led without what leads to a name, whose first begins an order that is meant, with what
+// stands behind the value too, and where: no clause ends between them, nor do more than a few words stand there. Of a number
 // none of these is one.
-func turnedTo(before, text, word string, number bool) (at int, ok bool) {
+func turnedTo(before, led, text, word string, number bool) (at int, ok bool) {
 	head, tail, is := strings.Cut(word, " … ")
+	value := len(before)
+	if end := len(led) - len(tail); is && end > 0 && strings.EqualFold(led[end:], tail) {
+		before = led
+	}
 	end := len(before) - len(tail)
 	if !is || end < 1 || !strings.EqualFold(before[end:], tail) || !isBlank(before[end-1]) {
 		return 0, false
@@ -366,12 +396,24 @@ func turnedTo(before, text, word string, number bool) (at int, ok bool) {
 	for i := len(clause) - 1; i >= 0; i-- {
 		at = end - len(clause) + i
 		if n := spells(clause[i:], head); n > 0 && wordAt(text, at) && isBlank(clause[i+n]) && standsWithin(clause[i+n:], number) && !LeadsAway(clause[i+n:]) &&
-			Means(text, at, at+n) && Means(text, at, valueEnd(text, len(before))) {
+			Means(text, at, at+n) && Means(text, at, valueEnd(text, value)) && StandsAlone(text, value) {
 			return at, true
 		}
 	}
 	return 0, false
 }
+
+// toName is a text without what may stand before a name and says no more of it, "put it into the file", "to me, I'm".
+func toName(before string) string {
+	before = strings.TrimRight(before, " \t"+quotes)
+	near := max(0, len(before)-longestToName)
+	return strings.TrimRight(before[:len(before)-len(leadToName().FindString(before[near:]))], " \t")
+}
+
+const longestToName = 64
+
+var leadToName = text.Pattern(`(?i)(?:(?:[ \t]+[\pL\pN_.-]+/[\pL\pN_.-]+(?:['’]s)?)?(?:[ \t]+(?:the|our|my|an?|der|die|das|den|dem|eine?|le|la|une?|el|una?|il|lo|o|um|het|de|een))?(?:[ \t]+(?:new|neue|nouveau|nuevo|nuovo|novo|nieuwe?))?(?:[ \t]+(?:file|Datei|fichier|archivo|fichero|arquivo|bestand))?|` +
+	`[ \t]+me(?:[ \t]*\(|[,;]?[ \t]+(?:i['’]?m|i[ \t]+am|my[ \t]+(?:user[ -]?name|login|handle|account)[ \t]+is)))$`)
 
 // lastClause is the clause that a text ends in. What stands within a word ends none, as in "main.go".
 func lastClause(text string) string {
@@ -389,8 +431,27 @@ func lastClause(text string) string {
 // standsWithin reports whether some words may stand between the parts of such a word.
 func standsWithin(text string, number bool) bool {
 	words := strings.Fields(text)
-	return len(words) <= mostBetween && !(number && slices.ContainsFunc(words, startsDigit))
+	return len(words) <= mostBetween && !(number && slices.ContainsFunc(words, startsDigit)) && strings.Count(text, "(") == strings.Count(text, ")")
 }
+
+// StandsAlone reports whether the word behind a place in a text is a name by how it is written, or nothing stands behind
+// it that says of what else it is: "to main", not "to the main page".
+func StandsAlone(text string, at int) bool {
+	end := valueEnd(text, at)
+	rest := strings.TrimLeft(text[end:], " \t")
+	next, _ := utf8.DecodeRuneInString(rest)
+	return strings.ContainsAny(text[at:end], nameSigns+quotes) || !unicode.IsLower(next) || len(rest) == len(text[end:]) || NameEnds(text, end) || followsName(rest)
+}
+
+// followsName reports whether a sentence goes on with a text behind all that is named.
+func followsName(rest string) bool {
+	word, _, _ := strings.Cut(rest, " ")
+	w := bare(word)
+	return placing[w] || courteous[w] || goesWith[w] || reasons[w] || joining[w] || nameKinds[w]
+}
+
+// nameKinds are words behind a name that say what it is of, and those that lead to what it is in.
+var nameKinds = wordSet("branch org organization organisation repo repository channel team project group account user of from for that which von des du de del di da do van")
 
 // valueEnd is where the word ends that stands behind a place in a text, without what ends a clause.
 func valueEnd(text string, at int) int {
@@ -471,7 +532,18 @@ func endsAt(text string, i int) bool {
 	if strings.ContainsRune(stops, r) {
 		return last
 	}
-	return isMark(r) && (last || isMark(after) || strings.ContainsRune(stops, after))
+	return isMark(r) && (last || isMark(after) || strings.ContainsRune(stops, after) || PossessiveAt(text, i))
+}
+
+// PossessiveAt reports whether a place in a text is behind the name of a repository whose something is spoken of:
+// "acme/parser's README". Of a person, or a file, it is another thing that is named.
+func PossessiveAt(text string, i int) bool {
+	rest := strings.TrimPrefix(strings.TrimPrefix(text[i:], "'"), "’")
+	if len(rest) == len(text)-i || !strings.HasPrefix(rest, "s ") {
+		return false
+	}
+	name := text[strings.LastIndexFunc(text[:i], blank)+1 : i]
+	return strings.Count(name, "/") == 1 && !isFile(name) && !strings.ContainsAny(name[:1], "/~.")
 }
 
 // What a user gives a value to says what it is (R6): "ID=card_1".

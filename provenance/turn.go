@@ -309,7 +309,7 @@ var titleForm = text.Pattern(`^[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]* [^\s\x00]`)
 
 var capitalised = text.Pattern(`^[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+(?: [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+)*$`)
 
-var handle = text.Pattern(`^@?[\pL\pN_]{3,}$`)
+var handle = text.Pattern(`^@?[\pL\pN_][\pL\pN_-]+[\pL\pN_]$`)
 
 var hashtag = text.Pattern(`^#\pL[\pL\pN_]{2,}$`)
 

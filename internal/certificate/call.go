@@ -98,6 +98,17 @@ func (l *leaf) shows(c *call) bool {
 	return c.effect == policy.Read && l.rule != nil && l.rule.Shows && l.plain() && !c.strict
 }
 
+// missing reports whether a block of a result says what a contract says of a thing that is not there.
+func (l *leaf) missing(result strictjson.Value) bool {
+	for i := 0; l.rule.Missing != "" && i < result.Get("content").Len(); i++ {
+		said, _ := result.Get("content").Find([]string{strconv.Itoa(i), "text"}).Text()
+		if _, _, is := strings.Cut(said, l.says()+l.rule.Missing); is {
+			return true
+		}
+	}
+	return false
+}
+
 // accepts reports whether a word of `from:` is one of the argument's.
 func (c *call) accepts(l *leaf, kind policy.SourceKind, op ...string) bool {
 	return slices.ContainsFunc(c.from(l), func(s policy.Source) bool {

@@ -304,7 +304,7 @@ func (x *extraction) toolResult(v strictjson.Value) error {
 	})
 	for _, l := range x.leaves {
 		made := sure && l.makes(x.call)
-		if _, _, why := provenance.Canonical(l.typ(), l.value); !made && !l.shows(x.call) || why != "" {
+		if _, _, why := provenance.Canonical(l.typ(), l.value); !made && !l.shows(x.call) || why != "" || !made && l.missing(v) {
 			continue
 		}
 		x.add(l.value, append([]string{arguments}, l.path...), &provenance.OutputRule{Label: writ.System, Type: l.typ(), Collection: l.collection(), Creates: made, Authoritative: !made}, l.typ(), false, scope{})

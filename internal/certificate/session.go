@@ -92,7 +92,7 @@ type Session struct {
 	acts      int                   // acts that were made
 	made      map[string]made       // by type and literal
 	told      map[string]bool       // the texts that acts sent
-	opened    map[string]bool       // collections an act put in what it chose from an open one
+	opened    map[string][]string   // collections an act put in what it chose from an open one: at or below which paths, "" for anywhere
 	letIn     map[guest]bool        // what it named it there, and what else acts may have named somebody
 	places    map[uint32][]*place   // of each result, in the order of the document
 	same      map[string][]*place   // by what stands there, in the order of the log
@@ -113,7 +113,7 @@ type Session struct {
 
 // New returns a session without records. The key is that of its log.
 func New(id string, key [32]byte) *Session {
-	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, askedWith: map[uint32]asked{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string]bool{}, letIn: map[guest]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, told: map[string]bool{}, looked: map[string]bool{}, listed: map[string]uint32{}, folded: map[string]bool{}, used: map[uint32]bool{}}
+	return &Session{id: id, key: key, calls: map[uint64]*call{}, texts: map[string]writ.Label{}, places: map[uint32][]*place{}, askedWith: map[uint32]asked{}, same: map[string][]*place{}, lookups: map[string][]*place{}, opened: map[string][]string{}, letIn: map[guest]bool{}, within: map[sent]bool{}, requested: map[string]bool{}, made: map[string]made{}, told: map[string]bool{}, looked: map[string]bool{}, listed: map[string]uint32{}, folded: map[string]bool{}, used: map[uint32]bool{}}
 }
 
 // Error says which part of an act's certificate does not hold. It has no value of the

@@ -17,7 +17,7 @@ func TestTurned(t *testing.T) {
 		before, after, _ := strings.Cut(text, "|")
 		s := New("s_a", [32]byte{1})
 		s.Turn(1, before+after, time.Unix(1_800_000_000, 0))
-		if got := s.turns[0].turned(before, "scale … to", true); got != want {
+		if got := s.turns[0].turned(before, before, "scale … to", true); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
@@ -27,7 +27,7 @@ func TestTurned(t *testing.T) {
 		before, after, _ := strings.Cut(text, "|")
 		s := New("s_a", [32]byte{1})
 		s.Turn(1, before+after, time.Unix(1_800_000_000, 0))
-		if got := s.turns[0].turned(before, "put … on", false); got != want {
+		if got := s.turns[0].turned(before, before, "put … on", false); got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

@@ -110,7 +110,7 @@ func (t *turn) ends(i int) bool {
 	}
 	after, _ := utf8.DecodeRuneInString(t.own[i+n:])
 	last := i+n == len(t.own) || blank(after)
-	return blank(r) || stop(r) && last || mark(r) && (last || mark(after) || stop(after))
+	return blank(r) || stop(r) && last || mark(r) && (last || mark(after) || stop(after) || provenance.PossessiveAt(t.own, i))
 }
 
 // apart reports whether quoted words are set apart: behind a word that says what they
@@ -284,7 +284,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 			}
 		}
 	}
-	if l.apart && wordy(l.typ(), l.value) && !t.apart(r, l.words()) && !(l.proper && t.name(r)) {
+	if l.apart && wordy(l.typ(), l.value) && !t.apart(r, l.words()) && !provenance.NounOf(t.own, r.Start, r.End, l.words()) && !(l.proper && t.name(r)) {
 		return false
 	}
 	if l.commands && !provenance.Orders(t.own, r.Start, r.End) || l.role == policy.SecretRole && !provenance.SecretAt(t.own, r.Start, r.End, l.words()) {
@@ -482,7 +482,7 @@ func (t *turn) behind(i int, hash bool, words []string, which bool) bool {
 		return true
 	}
 	start := i
-	if provenance.OrdersIt(t.own, start, words) {
+	if provenance.OrdersIt(t.own, start, words) || provenance.OrdersInside(t.own, start, words) {
 		return true
 	}
 	if hash {
@@ -498,6 +498,7 @@ func (t *turn) behind(i int, hash bool, words []string, which bool) bool {
 		before = t.own[:i-1]
 	}
 	ordered, spaced := ordering(words), len(before) < i
+	before = strings.TrimSuffix(before, ":")
 	whole := before
 	which = which && number
 	if which {
@@ -506,13 +507,20 @@ func (t *turn) behind(i int, hash bool, words []string, which bool) bool {
 			return false
 		}
 	}
+	led, placed := before, before
+	if from, to := provenance.PlaceBefore(t.own[:start]); number && to <= len(before) && to > from {
+		_, noun, _ := strings.Cut(before[to:], " ") // "acme/parser PR"
+		placed = strings.TrimRight(strings.TrimRight(before[:from], " \t")+" "+noun, " ")
+	} else if !number {
+		led = t.led(start)
+	}
 	return spaced && slices.ContainsFunc(words, func(w string) bool {
-		if t.turned(whole, w, number) {
-			return true
+		spells := func(text string, end int) bool {
+			at := len(text) - len(w)
+			return w != "" && w != provenance.Numbered && at >= 0 && strings.EqualFold(text[at:], w) && t.begins(at) &&
+				(!ordered || provenance.Means(t.own, at, end)) && (ordered || !which || provenance.NumberOf(t.own, at, end, start))
 		}
-		at := len(before) - len(w)
-		return w != "" && w != provenance.Numbered && at >= 0 && strings.EqualFold(before[at:], w) && t.begins(at) &&
-			(!ordered || provenance.Means(t.own, at, len(before))) && (ordered || !which || provenance.NumberOf(t.own, at, len(before), start))
+		return t.turned(whole, t.led(start), w, number) || spells(before, len(before)) || ordered && spells(led, len(led)) || spells(placed, len(before))
 	})
 }
 
@@ -561,8 +569,13 @@ func ordering(words []string) bool {
 
 // turned reports whether a text ends in the second part of a word of two ("scale … to") that
 // stands in the clause of the first, and this is an order, with the value behind it too.
-func (t *turn) turned(before, word string, number bool) bool {
+func (t *turn) turned(before, led, word string, number bool) bool {
 	head, tail, is := strings.Cut(word, " … ")
+	from := len(before)
+	value := from + len(worded.FindString(t.own[from:]))
+	if is && !number && len(led) > len(tail) && strings.EqualFold(led[len(led)-len(tail):], tail) {
+		before = led // "to the file"
+	}
 	if end := len(before) - len(tail); !is || end < 1 || !strings.EqualFold(before[end:], tail) {
 		return false
 	}
@@ -579,16 +592,26 @@ func (t *turn) turned(before, word string, number bool) bool {
 			})
 		})
 	}
-	value := len(before) + len(worded.FindString(t.own[len(before):]))
 	for i := range before {
 		if !t.begins(i) {
 			continue
 		}
-		if at := form.FindStringSubmatch(before[i:]); at != nil && !ended(at[1]) && !provenance.LeadsAway(at[1]) && provenance.Means(t.own, i, i+len(head)) && provenance.Means(t.own, i, value) {
+		if at := form.FindStringSubmatch(before[i:]); at != nil && !ended(at[1]) && !provenance.LeadsAway(at[1]) && provenance.Means(t.own, i, i+len(head)) && provenance.Means(t.own, i, value) && provenance.StandsAlone(t.own, from) &&
+			strings.Count(at[1], "(") == strings.Count(at[1], ")") {
 			return true
 		}
 	}
 	return false
+}
+
+// articled are what stands before a name, behind other words: "in the new file", "to me, I'm".
+var articled = regexp.MustCompile(`(?i)(([ \t]+[\pL\pN_.-]+/[\pL\pN_.-]+(['’]s)?)?([ \t]+(the|our|my|an?|der|die|das|den|dem|eine?|le|la|une?|el|una?|il|lo|o|um|het|de|een))?([ \t]+(new|neue|nouveau|nuevo|nuovo|novo|nieuwe?))?([ \t]+(file|datei|fichier|archivo|fichero|arquivo|bestand))?|` +
+	`[ \t]+me([ \t]*\(|[,;]?[ \t]+(i['’]?m|i[ \t]+am|my[ \t]+(user[ -]?name|login|handle|account)[ \t]+is)))$`)
+
+// led is what a name's own words leave of what stands before it.
+func (t *turn) led(start int) string {
+	before := strings.TrimRight(t.own[:start], " \t\"'`´“”„‟‘’‚‛«»‹›")
+	return strings.TrimRight(before[:len(before)-len(articled.FindString(before[max(0, len(before)-64):]))], " \t")
 }
 
 // worded is a word with what stands before it, up to a mark or a stop that ends it.

@@ -198,17 +198,40 @@ func (s *Session) act(c *call, args []argument) {
 func (s *Session) letsIn(c *call) {
 	for _, o := range c.contract.Outputs {
 		if o.Collection != "" {
-			s.opened[o.Collection] = true
+			s.opened[o.Collection] = append(s.opened[o.Collection], c.creates(o)...)
 			s.letIn[guest{o.Collection, ""}] = true
 		}
 	}
 	for _, l := range c.leaves {
 		if l.makes(c) {
-			s.opened[l.collection()] = true
+			s.opened[l.collection()] = append(s.opened[l.collection()], "")
 			name, _ := l.value.Text()
 			s.letIn[guest{l.collection(), bare(name)}] = true
 		}
 	}
+}
+
+// creates are the paths at or below which all stands that an act creates by an output: those that it named, where the output
+// is of what it newly makes. "" is anywhere.
+func (c *call) creates(o provenance.OutputRule) (at []string) {
+	for _, l := range c.leaves {
+		if dir, _, why := provenance.Canonical(provenance.Path, l.value); o.Creates && why == "" && l.names() && l.plain() && l.collection() == o.Collection && l.typ() == provenance.Path {
+			at = append(at, dir)
+		}
+	}
+	if len(at) == 0 {
+		return []string{""}
+	}
+	return at
+}
+
+// letInAt reports whether an act may have put a place's value into its collection.
+func (s *Session) letInAt(p *place) bool {
+	at, _, why := provenance.Canonical(provenance.Path, p.value)
+	all := s.opened[p.rule.Collection]
+	return len(all) > 0 && (p.typ != provenance.Path || why != "" || len(all) > 256 || slices.ContainsFunc(all, func(dir string) bool {
+		return dir == "" || dir == "/" || at == dir || strings.HasPrefix(at, dir+"/")
+	}))
 }
 
 // assembled takes note of the short values of an act that stand side by side: of themselves
@@ -310,7 +333,7 @@ func (s *Session) received(x *extraction, p *place, args []argument) (most writ.
 	p.listed = p.rule.Authoritative && !x.effect.Gated() && !x.asked()
 	p.late, p.acts = s.since || x.acts != s.acts, s.acts
 	p.day, p.found = x.searched(p)
-	p.opened = s.opened[p.rule.Collection] && !s.member(p, func(q *place) bool { return !q.opened })
+	p.opened = s.letInAt(p) && !s.member(p, func(q *place) bool { return !q.opened })
 	return most
 }
 

@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 	"errors"
+	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -56,7 +58,7 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 	}
 	// One value that was seen is kept for its argument. Else this very call is, without
 	// its free texts where it passes so.
-	tries := []approval.Offer{wide, exact}
+	tries := []approval.Offer{wide, {Keep: approval.KeepValue, Lines: alike(in.Policy, exact.Lines)}, exact}
 	gives := func(g policy.Grown) bool { return g.Writes == policy.WritesServer }
 	if other := func(g policy.Grown) bool { return g.Writes == policy.WritesOurs }; slices.ContainsFunc(server.Lines, gives) && !slices.ContainsFunc(server.Lines, other) {
 		tries = slices.Insert(tries, 0, server)
@@ -89,6 +91,41 @@ func (c *judgedCall) offers(in gate.Input, ask *gate.Ask) (out []approval.Offer)
 		}
 	}
 	return out
+}
+
+// alike are lines of exact values for each tool of the server that takes them by the same name and to which the
+// policy lets a person say so in the same words: the repository that git works in is one for all of them.
+func alike(p *policy.Policy, lines []policy.Grown) []policy.Grown {
+	all := slices.Clone(lines)
+	for _, g := range lines {
+		c := p.Contracts[g.Tool]
+		if c == nil || g.Const == nil {
+			return nil
+		}
+		of := argOf(c, g.Arg)
+		if of == nil || !slices.ContainsFunc(of.From, func(s policy.Source) bool { return s.Kind == policy.FromApproval }) {
+			continue
+		}
+		for _, tool := range slices.Sorted(maps.Keys(p.Contracts)) {
+			if other := p.Contracts[tool]; other.Server == c.Server {
+				if a := argOf(other, g.Arg); a != nil && a.Role == of.Role && a.Type == of.Type && reflect.DeepEqual(a.From, of.From) {
+					all = policy.WithLine(all, policy.Grown{Tool: tool, Arg: g.Arg, Const: g.Const})
+				}
+			}
+		}
+	}
+	if len(all) == len(lines) {
+		return nil
+	}
+	return all
+}
+
+func argOf(c *policy.Contract, pointer string) *policy.ArgRule {
+	i := slices.IndexFunc(c.Args, func(a policy.ArgRule) bool { return a.At.Source == pointer })
+	if i < 0 {
+		return nil
+	}
+	return &c.Args[i]
 }
 
 // isOutput reports whether a value was seen where a contract has an output, and was
