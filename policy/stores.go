@@ -3,6 +3,7 @@ package policy
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	writ "github.com/writ-project/writ"
@@ -149,6 +150,8 @@ func (p *Policy) Reaches(from, to *Contract, o *provenance.OutputRule) bool {
 func (r *reader) lintStores(p *Policy) {
 	r.lintSeen(p)
 	r.lintNames(p)
+	called := map[string][]string{} // authoritative, by who can write it
+	first := map[string]*strictyaml.Node{}
 	for _, key := range slices.Sorted(maps.Keys(p.Contracts)) {
 		to := p.Contracts[key]
 		for i := range to.Outputs {
@@ -162,12 +165,21 @@ func (r *reader) lintStores(p *Policy) {
 			}
 			field, writer := strictyaml.Word(key+"#"+o.At.Source), strictyaml.Word(writer)
 			if o.Authoritative {
-				r.Warn(r.outputAt[to][i], field+" is called authoritative, and "+writer+" can write what it reads (R4, R38)", "remove authoritative, or name in stores: who reads what it writes")
+				if called[writer] = append(called[writer], field); len(called[writer]) == 1 {
+					first[writer] = r.outputAt[to][i]
+				}
 			} else {
 				r.Warn(r.outputAt[to][i], field+" is called system, and "+writer+" can write it: from its first use on this field vouches for nothing (R38)",
 					"sets: on the writing tool, stores:, or authoritative: true where no text can come back")
 			}
 		}
+	}
+	for _, writer := range slices.Sorted(maps.Keys(called)) {
+		field, are := called[writer][0], " is"
+		if more := len(called[writer]) - 1; more > 0 {
+			field, are = field+" with "+strconv.Itoa(more)+" more", " are"
+		}
+		r.Warn(first[writer], field+are+" called authoritative, and "+writer+" can write what they read (R4, R38): right where no text that it writes is read as such a field", "stores: names who reads what it writes")
 	}
 }
 
