@@ -18,7 +18,7 @@ const (
 	faces    = `🙏👍😊🙂😀😁😄😃👌🎉🚀🙌💪❤✨🤞😅👏😉☺`
 	// suiting say when it suits, at the end of a clause; closing stand at the end of one behind an order, greeting at
 	// its begin.
-	suiting = `when(?:ever)?[ \t]+you[ \t]+(?:can|have[ \t]+(?:the[ \t]+|some[ \t]+)?time|(?:have|get|find)[ \t]+an?[ \t]+(?:free[ \t]+)?(?:minute|moment|min|sec|second|chance)|get[ \t]+(?:around|round)[ \t]+to[ \t]+it)`
+	suiting = `when(?:ever)?[ \t]+you[ \t]+(?:can|have[ \t]+(?:the[ \t]+|some[ \t]+)?time|(?:have|get|find)[ \t]+an?[ \t]+(?:free[ \t]+)?(?:minute|moment|min|sec|second|chance)|get[ \t]+(?:around|round)[ \t]+to[ \t]+it)|(?:when|once)[ \t]+(?:you(?:['’]re|[ \t]+are)[ \t]+)?(?:done|finished|through)`
 	closing = `(?:many[ \t]+)?(?:thanks|thank[ \t]+you|thx|tysm|ty|cheers|merci|danke|gracias|grazie|obrigad[oa])(?:[ \t]+(?:so[ \t]+much|very[ \t]+much|a[ \t]+lot|a[ \t]+bunch|in[ \t]+advance|again))?|` +
 		`if[ \t]+you[ \t]+(?:can|could|would|may|have[ \t]+(?:the[ \t]+)?time|get[ \t]+a[ \t]+chance|have[ \t]+an?[ \t]+(?:minute|moment|sec|second|chance))|` +
 		`for[ \t]+(?:me|us)|no[ \t]+(?:rush|hurry)|as[ \t]+well|(?:as|like)[ \t]+(?:(?:we[ \t]+)?(?:discussed|agreed|planned)|usual|always|last[ \t]+time)`
@@ -62,7 +62,7 @@ func endsClause(rest string) bool {
 var otherWays = wordSet("otherwise else or if sonst oder sinon ou si o of anders")
 
 // mannerly are words with which some of them begin, and which most orders do without.
-var mannerly = wordSet(`pls plss plz plzz real really super rn straight while many thanks thank thx tysm ty cheers merci danke gracias grazie obrigado obrigada if when whenever for no as like
+var mannerly = wordSet(`pls plss plz plzz real really super rn straight while many thanks thank thx tysm ty cheers merci danke gracias grazie obrigado obrigada if when whenever once for no as like
 	yes yeah yep yup sure alright alrighty okey okie k kk hi hey hello good morning guten moin bonjour bonsoir hola buenos buongiorno buonasera bom goedemorgen and one another last never nvm nevermind np not why`)
 
 // mayBeMannerly reports whether a text has one of them, or a sign that may be one: most have none, and are not read for them.
