@@ -368,7 +368,7 @@ func (s *Session) titled(l *leaf, words string, r gate.Ref) bool {
 var (
 	headForm      = text.Pattern(`^[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]* [^\s\x00]`)
 	nameForm      = text.Pattern(`^[A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+( [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ]+)*$`)
-	accountForm   = text.Pattern(`^@?(?:\pL|\pN|_){3,}$`)
+	accountForm   = text.Pattern(`^@?(?:\pL|\pN|_)(?:\pL|\pN|[_-])+(?:\pL|\pN|_)$`)
 	tagForm       = text.Pattern(`^#\pL(?:\pL|\pN|_){2,}$`)
 	furtherDigits = text.Pattern(`^[-. ()]*[0-9]`)
 	quotedPath    = text.Pattern(`^(?:/|\\|~|\.{1,2}[/\\]|[A-Za-z]:[/\\])`)
