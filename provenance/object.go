@@ -51,7 +51,7 @@ func orderOf(s string, orders, nouns []string, start, end int, onPage bool) (is 
 	eachOrder(said, max(0, start-longestOrder), start, orders, func(phrase, order string, i, e int) bool {
 		p := parsed(phrase)
 		if p.asks {
-			is = plainName().MatchString(s[start:end]) && !SecretAt(s, start, end, nil) && reachesTo(strings.TrimSuffix(strings.TrimRight(said[e:start], " "), " of")+" ", nouns) && isAsked(s, said, i) && !p.elsewhere(s, said, e, nouns)
+			is = endOf(said[e:start]) == start-e && plainName().MatchString(s[start:end]) && !SecretAt(s, start, end, nil) && reachesTo(strings.TrimSuffix(strings.TrimRight(said[e:start], " "), " of")+" ", nouns) && isAsked(s, said, i) && !p.elsewhere(s, said, e, nouns)
 			return !is
 		}
 		is = (ends || isTelling(order)) && p.leads(s, said, order, nouns, span{start, end}, e) && !p.elsewhere(s, said, e, nouns) && !listedAs(said[:i]) && fitsPlace(said[:i], onPage || isPutting(order) || p.reaches) && (!p.there || onSite(s, i, end)) && meant(said, i, e) &&
@@ -196,6 +196,10 @@ const longestReach = 24
 // thing is, as "my email is".
 func reachesTo(between string, nouns []string) bool {
 	between = strings.ReplaceAll(withoutQuoted(between), "-mail", "mail")
+	if at := endOf(between); at < len(between) && between[at] != '\n' {
+		m := givesData().FindStringSubmatch(behindSentence(between))
+		return m != nil && (isNoun(m[1]+m[3], nouns) || m[2] != "" && isNoun("name", nouns)) && !hasAny(wordsOf(m[4]), relating) && reachesTo(between[:at], nouns) && reachesTo(m[4], nouns)
+	}
 	words := wordsOf(between)
 	if endOf(between) < len(between) || strings.Contains(between, "\n") || len(words) > longestReach || len(words) > 0 && words[len(words)-1] == "of" {
 		return false
@@ -215,6 +219,9 @@ func reachesTo(between string, nouns []string) bool {
 	}
 	return true
 }
+
+// givesData is a sentence that gives what is entered, behind the order to enter it: "My name is", "Email:", "I'm".
+var givesData = text.Pattern(`(?i)^(?:(?:and|my|the|our|meine?|die|der)[ \t]+)*(?:(?:first|last|full|card|account|customer|order|phone|user|e?mail)[ \t]+(number|name|address|id)|(I['’]m|I am)|([\pL-]+))(?:[ \t]+(?:is|are|ist|lautet)|:|=)?(?:[ \t]|$)((?s).*)$`)
 
 // behindBreak is where another clause begins, or what stands in brackets.
 var behindBreak = text.Pattern(`[,;:(–—](?:[ \t]|$)|[(]|[ \t]-[ \t]|[ \t](?:and|und|but|aber)[ \t]`)
