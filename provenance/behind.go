@@ -28,6 +28,9 @@ func endsName(s string, nouns []string, start, end int, part, puts bool) bool {
 	}
 	next, _ := utf8.DecodeRuneInString(rest)
 	joined := next != utf8.RuneError && next != '\n' && strings.ContainsRune("-&+/"+brackets, next) && !strings.ContainsRune(")]}>", next)
+	if puts && strings.ContainsRune(":,;", next) && !joined {
+		return true // "add it to customers: …"
+	}
 	rest = strings.TrimLeft(rest, " \t")
 	if rest == "" || joined { // "Anna-Maria"
 		return rest == ""
@@ -67,7 +70,9 @@ func goesOnBehind(words, nouns []string, part, puts bool) bool {
 		case noun && relations[bareWord] && amid[next] && isNoun(bareWord, nouns):
 			return true // "the relation between"
 		case noun && isNoun(bareWord, nouns):
-			noun = false
+			if noun = false; puts && strings.HasSuffix(w, ":") {
+				return true
+			}
 		case courteous[bareWord] || idle[bareWord] || puts && linksIn().MatchString(w):
 		default:
 			return saysMore(words[i:], puts)

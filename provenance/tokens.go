@@ -440,6 +440,9 @@ func StandsAlone(text string, at int) bool {
 	end := valueEnd(text, at)
 	rest := strings.TrimLeft(text[end:], " \t")
 	next, _ := utf8.DecodeRuneInString(rest)
+	if word, _, _ := strings.Cut(rest, " "); threads[bare(word)] && len(rest) < len(text[end:]) {
+		return false // "from README.md issue"
+	}
 	return strings.ContainsAny(text[at:end], nameSigns+quotes) || !unicode.IsLower(next) || len(rest) == len(text[end:]) || NameEnds(text, end) || followsName(rest)
 }
 
@@ -449,6 +452,9 @@ func followsName(rest string) bool {
 	w := bare(word)
 	return placing[w] || courteous[w] || goesWith[w] || reasons[w] || joining[w] || nameKinds[w]
 }
+
+// threads are words behind a name for what is written about it.
+var threads = wordSet("issue issues pr prs ticket tickets comment comments label labels discussion thread")
 
 // nameKinds are words behind a name that say what it is of, and those that lead to what it is in.
 var nameKinds = wordSet("branch org organization organisation repo repository channel team project group account user of from for that which von des du de del di da do van")
