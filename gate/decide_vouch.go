@@ -207,7 +207,7 @@ func (j *judge) ordered(l *leaf) writ.Reason {
 	}
 	nouns, why := append(slices.Clone(l.rule.Words), l.collection()), writ.ProvenanceOrder
 	for _, r := range l.refs {
-		if r.Tool != userTool || !j.session().ledger.Ordered(provenance.Quote{Evidence: r.Evidence, Start: r.Start, End: r.End}, l.rule.Orders, nouns) {
+		if r.Tool != userTool || !j.session().ledger.Ordered(provenance.Quote{Evidence: r.Evidence, Start: r.Start, End: r.End}, l.rule.Orders, nouns, l.rule.One) {
 			continue
 		}
 		if len(j.contract.Where) == 0 || j.there(r.Evidence) {

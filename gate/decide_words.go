@@ -42,7 +42,7 @@ func (j *judge) typedSo(l *leaf, proper, small bool) (provenance.Quote, writ.Rea
 		}
 	}
 	q.Small = small && j.small(l, &q)
-	q.Title = j.titles(l)
+	q.Title, q.One = j.titles(l), l.rule != nil && l.rule.One
 	at, why := s.ledger.Typed(q)
 	if why == "" && l.entered() && s.ledger.Marked(at) { // it is entered as he set it down
 		return provenance.Quote{}, writ.ProvenanceUnseen

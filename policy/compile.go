@@ -209,7 +209,7 @@ func (r *reader) args(p *Policy, m strictyaml.Map[argFile], beside []ArgRule) []
 
 // arg compiles one argument's rule.
 func (r *reader) arg(p *Policy, key *strictyaml.Node, at provenance.Pattern, f *argFile) ArgRule {
-	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, Sorts: f.Sorts.Is, EndsDay: f.EndsDay.Is, AnyHour: f.AnyHour.Is, Header: f.Header.Is, Place: f.Site.Is, Makes: f.Makes.Is, Shows: f.Shows.Is, Missing: f.Missing.S, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
+	a := ArgRule{At: at, MaxItems: f.MaxItems.N, Normalise: f.Normalise.Is, Steers: f.Steers.Is, Sorts: f.Sorts.Is, EndsDay: f.EndsDay.Is, AnyHour: f.AnyHour.Is, Header: f.Header.Is, Place: f.Site.Is, One: f.One.Is, Makes: f.Makes.Is, Shows: f.Shows.Is, Missing: f.Missing.S, Open: f.Open.Is, Owner: f.Owner.consts, Line: key.Line, Col: key.Column}
 	a.Role, _ = pick(r, f.Role, roleWords)
 	a.Type, _ = pick(r, f.Type, typeWords)
 	a.Collection = r.collection(p, f.Collection)
@@ -275,6 +275,7 @@ func (r *reader) fits(f *argFile, a *ArgRule) {
 	}
 	ordered := slices.Contains([]Role{Target, Selector, Content, SecretRole}, a.Role) && !a.Composed && !a.Local
 	r.FaultIf(len(a.Orders) > 0 && !ordered, f.Orders.Node, "an order is of a thing or of a text that the user gives (R9)", "role: selector, or role: content with from: [user]")
+	r.FaultIf(a.One && len(a.Orders) == 0, f.One.Node, "one is of what the user orders (R9)", "orders: [add … to], one: true")
 	member := (a.Role == Target || a.Role == Selector) && a.Collection != ""
 	r.FaultIf(a.Shows && !member, f.Shows.Node, "what a read shows is a target or a selector, and the member of a collection (R9)", "role: selector, collection: …")
 	r.FaultIf(f.Missing.Given() && (!a.Shows || len(a.Missing) < 3), f.Missing.Node, "missing is what the result of a read that shows several things says of one that is not there (R9)", `shows: true, missing: ": Error - "`)

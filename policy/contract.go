@@ -281,6 +281,7 @@ type ArgRule struct {
 	AnyHour     bool     // R10: and for any hour of it
 	Place       bool     // R21: where an act is done, of which the phrase that orders it says nothing
 	Header      bool     // R17: a text that a head holds as it stands (provenance.CheckHeader)
+	One         bool     // R9: "add a customer" orders one of customers
 	Makes       bool     // R13: the act newly makes what it names, and fails where there is one
 	Shows       bool     // R9: the read shows what it names, and fails where there is none
 	Missing     string   // R9: or its result says so of that, right behind it

@@ -167,6 +167,8 @@ type argFile struct {
 	// Header says that the server sets a text of the agent's into the head of a message as it
 	// stands (R17): behind a line break it would name others.
 	Header strictyaml.Truth `yaml:"header"`
+	// One says that the user may order one of what this names by what one is called: "add a customer" is of customers.
+	One strictyaml.Truth `yaml:"one"`
 	// Makes says that the act newly makes what this names, and fails where there is one
 	// (R13): what it does not fail with is a member of Collection.
 	Makes strictyaml.Truth `yaml:"makes"`

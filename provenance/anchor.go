@@ -144,7 +144,7 @@ func (n *Names) anchor(q Query, guaranteed bool) (Quote, bool) {
 	a := anchoring{Names: n, q: &q, guaranteed: guaranteed, marks: map[Type]uint32{}}
 	said := n.all()
 	for i := range said {
-		if a.by(&said[i]) && a.names(&said[i]) && (len(q.Orders) == 0 || n.l.Ordered(said[i].at, q.Orders, q.words())) {
+		if a.by(&said[i]) && a.names(&said[i]) && (len(q.Orders) == 0 || n.l.Ordered(said[i].at, q.Orders, q.words(), false)) {
 			return said[i].at, true
 		}
 	}

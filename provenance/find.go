@@ -47,6 +47,8 @@ type Query struct {
 	// the value says what is written to or is entered, and its words are the user's, but for their first
 	// letters. Typed alone looks at it.
 	Small bool
+	// One lets what one of a value is called be typed where one is ordered to be added (OrdersOne). Typed alone looks at it.
+	One bool
 	// Title lets a text of several words be typed with a small letter at its begin: the value is
 	// what something new is called or is entered, and is written so. Typed alone looks at it.
 	Title bool
@@ -108,6 +110,7 @@ type Query struct {
 	longer []string // Alias.Longer of the name that is looked for
 	// isOrdered reports whether an order of the turn that is looked at is of a stretch of it,
 	// nil where none has to be.
+	isOne     bool // it is what one is called
 	isOrdered func(span) bool
 }
 

@@ -517,12 +517,12 @@ var (
 )
 
 // Ordered reports whether a stretch of what the user typed is what one of some orders of his
-// is of (R9): in the turn that gave it, or in an answer of names alone to that turn. No turn since has
+// is of (R9), or with one what one of it is called (OrdersOne): in the turn that gave it, or in an answer of names alone to that turn. No turn since has
 // such an order, meant or not, and no act came between it and the latest turn: what is said
 // behind an act is of another matter.
-func (l *Ledger) Ordered(at Quote, orders, nouns []string) bool {
+func (l *Ledger) Ordered(at Quote, orders, nouns []string, one bool) bool {
 	i := l.turnAt(at.Evidence)
-	return i >= 0 && l.ordersStand(i, orders) && l.orderedAt(i, span{at.Start, at.End}, &Query{Orders: orders, Words: nouns})
+	return i >= 0 && l.ordersStand(i, orders) && l.orderedAt(i, span{at.Start, at.End}, &Query{Orders: orders, Words: nouns, One: one})
 }
 
 // ordersStand reports whether no act and no other such order came behind a turn, and nothing that
@@ -541,7 +541,7 @@ func Unsays(turn string, orders []string) bool {
 
 func (l *Ledger) orderedAt(i int, at span, q *Query) bool {
 	t := &l.turns[i]
-	if OrderOf(t.own.text, q.Orders, q.words(), at.start, at.end) {
+	if OrderOf(t.own.text, q.Orders, q.words(), at.start, at.end) || q.One && OrdersOne(t.own.text, at.start, at.end) {
 		return true
 	}
 	if i == 0 || l.turns[i-1].acts != t.acts || !AnswerOf(t.own.text, q.words(), at.start, at.end) {

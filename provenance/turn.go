@@ -249,7 +249,8 @@ func (l *Ledger) others(q Query) (out []Query) {
 		other.Value = v
 		return other
 	}
-	if text, _ := q.Value.Text(); q.Account && (q.Type == Untyped || q.Type == Name || q.Type == ID) && !SmallSpace(q.Type, q.Value) && handle().MatchString(text) {
+	text, _ := q.Value.Text()
+	if q.Account && (q.Type == Untyped || q.Type == Name || q.Type == ID) && !SmallSpace(q.Type, q.Value) && handle().MatchString(text) {
 		if name, at := strings.CutPrefix(text, "@"); at {
 			out = append(out, as(strictjson.StringOf(name)))
 			out[0].Named = true
@@ -262,6 +263,12 @@ func (l *Ledger) others(q Query) (out []Query) {
 	}
 	if small, is := asTyped(q.Value); q.Title && is {
 		out = append(out, as(small))
+	}
+	for _, one := range OneOf(text) {
+		if q.One {
+			out = append(out, as(strictjson.StringOf(one)))
+			out[len(out)-1].isOne = true
+		}
 	}
 	if q.Type == URL {
 		if typed, t, is := Schemeless(q.Value); is {
@@ -360,6 +367,11 @@ func (l *Ledger) orderedIn(i int, q *Query) func(span) bool {
 	runs := q.runs(&l.turns[i].own)
 	if len(q.Orders) == 0 {
 		return runs
+	}
+	if q.isOne {
+		return func(at span) bool {
+			return l.ordersStand(i, q.Orders) && OrdersOne(l.turns[i].own.text, at.start, at.end)
+		}
 	}
 	stand := sync.OnceValue(func() bool { return l.ordersStand(i, q.Orders) })
 	return func(at span) bool { return (runs == nil || runs(at)) && stand() && l.orderedAt(i, at, q) }

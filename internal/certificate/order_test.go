@@ -68,7 +68,7 @@ func TestOrders(t *testing.T) {
 		}
 		leaf := &leaf{value: strictjson.StringOf("Anna"), rule: &policy.ArgRule{Orders: orders, Words: words, Role: policy.Selector}, Trace: &gate.Trace{Rule: "user", Evidence: []gate.Ref{at}}}
 		_, why := l.Typed(provenance.Query{Value: leaf.value, Orders: orders, Words: words, Authority: true})
-		quote := l.Ordered(provenance.Quote{Evidence: at.Evidence, Start: at.Start, End: at.End}, orders, words)
+		quote := l.Ordered(provenance.Quote{Evidence: at.Evidence, Start: at.Start, End: at.End}, orders, words, false)
 		if got := s.commanded(&call{}, leaf); got != c.is || quote != c.is || (why == "") != c.is {
 			t.Errorf("%q: %v for the verifier, %v and %q for the ledger", c.turns, got, quote, why)
 		}

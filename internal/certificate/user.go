@@ -267,7 +267,7 @@ func (s *Session) written(l *leaf, r gate.Ref) bool {
 		return false
 	}
 	if !t.spells(l, words) {
-		return s.tagged(t, l, r) || s.account(l, words, r) || !(l.title && l.lesser && t.marked(r.Start, r.End)) && (s.small(l, words, r) || s.titled(l, words, r))
+		return s.oneOf(t, l, words, r) || s.tagged(t, l, r) || s.account(l, words, r) || !(l.title && l.lesser && t.marked(r.Start, r.End)) && (s.small(l, words, r) || s.titled(l, words, r))
 	}
 	hash := !t.begins(r.Start) && r.Start > 0 && t.own[r.Start-1] == '#' && (t.begins(r.Start-1) || t.given(r.Start-1))
 	given := !hash && t.given(r.Start)
@@ -311,6 +311,18 @@ func (s *Session) tagged(t *turn, l *leaf, r gate.Ref) bool {
 	bare := *l
 	bare.value, bare.apart = strictjson.StringOf(text[1:]), true
 	return s.written(&bare, r)
+}
+
+// oneOf reports whether the quoted words are what one is called of what a leaf names, and are ordered so.
+func (s *Session) oneOf(t *turn, l *leaf, words string, r gate.Ref) bool {
+	text, _ := l.value.Text()
+	if l.rule == nil || !l.rule.One || !slices.Contains(provenance.OneOf(text), words) || !provenance.OrdersOne(t.own, r.Start, r.End) {
+		return false
+	}
+	as, rule := *l, *l.rule
+	rule.One = false
+	as.value, as.rule = strictjson.StringOf(words), &rule
+	return s.written(&as, r)
 }
 
 // account reports whether what an act is for is the name of an account that he wrote with an
@@ -447,7 +459,7 @@ func (s *Session) ordered(l *leaf, e gate.Ref) bool {
 	if !s.stands(i, l.rule.Orders) {
 		return false
 	}
-	if provenance.OrderOf(s.turns[i].own, l.rule.Orders, l.words(), e.Start, e.End) {
+	if provenance.OrderOf(s.turns[i].own, l.rule.Orders, l.words(), e.Start, e.End) || l.rule.One && provenance.OrdersOne(s.turns[i].own, e.Start, e.End) {
 		return true
 	}
 	if i == 0 || !provenance.AnswerOf(s.turns[i].own, l.words(), e.Start, e.End) || s.turns[i-1].acts != s.turns[i].acts {

@@ -1,0 +1,51 @@
+package provenance
+
+import (
+	"strings"
+
+	"github.com/writ-project/writ/internal/text"
+)
+
+// # One of what has a name (R9)
+//
+// A table is called by what all of its rows are, and people order one of them: "add a customer: Nadia, Bern" has a
+// row added to customers. What one is called stands right behind the order, or behind "as a", and what it is called
+// by itself follows it, or nothing does: "add a customer note" is of notes.
+
+// OneOf returns what one of things may be called that have a name in small letters: customer for customers,
+// city for cities.
+func OneOf(name string) (one []string) {
+	if !plural().MatchString(name) {
+		return nil
+	}
+	name = strings.ReplaceAll(name, "_", " ")
+	one = append(one, strings.TrimSuffix(name, "s"))
+	for many, single := range map[string]string{"ies": "y", "es": ""} {
+		if stem, is := strings.CutSuffix(name, many); is {
+			one = append(one, stem+single)
+		}
+	}
+	return one
+}
+
+// OrdersOne reports whether the bytes [start, end) of a text are what one is called that an order has added.
+func OrdersOne(s string, start, end int) bool {
+	from := sentenceOf(s[:start])
+	m := addsOne().FindStringSubmatchIndex(s[from:start])
+	if m == nil || !oneEnds().MatchString(s[end:]) {
+		return false
+	}
+	if m[2] >= 0 {
+		return Means(s, from+m[2], from+m[3])
+	}
+	before := s[from : from+m[4]] // "new customer: …", in a sentence that opens so
+	return len(unled(wordsOf(before))) == 0 && !strings.Contains(s[end:end+endOf(s[end:])+min(1, len(s[end:])-endOf(s[end:]))], "?")
+}
+
+var (
+	plural = text.Pattern(`^[a-z]+(?:_[a-z]+)?s$`)
+	// addsOne ends in an order to add one; its second group is "new" alone.
+	addsOne = text.Pattern(`(?i)(?:(?:^|[^\pL\pN_-])(add|insert|create|make|register|enter|record|save|store|log)(?:[ \t]+[^,.;:!?\n]{1,120}?[ \t]+as)?(?:[ \t]+(?:an?|the|another|new|one|following|further|more))*|^[ \t\n]*(?:\pL+[ \t,]+){0,2}?(new))[ \t]+$`)
+	// oneEnds is what follows it: what it is called or has, or where all of them are kept.
+	oneEnds = text.Pattern(`^(?:$|[.!;:,][ \t\n]|[.!;:,]$|[ \t]*\(|\n|[ \t]+(?:[\p{Lu}0-9"'“„‘]|(?:called|named|with|whose|who)[ \t]|(?:to|in|into)[ \t]+(?:(?:the|our|my)[ \t]+)?(?:database|db|system|table|records?)(?:$|[^\pL\pN-])|(?:for|from|in)[ \t]+[\p{Lu}0-9"'“]))`)
+)
