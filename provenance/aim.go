@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -22,11 +23,13 @@ func (a Aim) Wholly(text string, start, end int) bool {
 func (a Aim) Without(text string) string {
 	return mentioned().ReplaceAllStringFunc(text, func(s string) string {
 		m := mentioned().FindStringSubmatch(s)
-		place := strings.TrimSuffix(m[2], "#") + m[4]
-		if len(m[1])+len(m[2]) == 1 || !slices.Contains(a.Numbers, m[3]) || place != "" && len(a.Places) > 0 && !slices.ContainsFunc(a.Places, func(p string) bool { return strings.EqualFold(p, place) }) {
+		before, noun, sign, number, behind := m[1], m[2], m[3], m[4], m[5]
+		place := cmp.Or(before, strings.TrimSuffix(sign, "#"), behind)
+		if len(before)+len(noun)+len(sign) == 1 || !slices.Contains(a.Numbers, number) || place != "" && len(a.Places) > 0 && !slices.ContainsFunc(a.Places, func(p string) bool { return strings.EqualFold(p, place) }) {
 			return s
 		}
-		return m[1] + strings.Repeat(" ", len(s)-len(m[1]))
+		at := strings.Index(s[len(before):], noun) + len(before)
+		return strings.Repeat(" ", at) + noun + strings.Repeat(" ", len(s)-at-len(noun))
 	})
 }
 
@@ -56,7 +59,7 @@ func (a Aim) Meets(text string, from int) bool {
 	}
 	if place == "" {
 		if before := frontedIn().FindStringSubmatch(text[sentenceOf(text[:from]):from]); before != nil {
-			place = before[1]
+			place = before[1] + before[2]
 		}
 	}
 	return len(a.Places) == 0 || !strings.Contains(place, "/") || !isWhere(place) || slices.ContainsFunc(a.Places, func(p string) bool {
@@ -83,8 +86,8 @@ var (
 	withPlace  = text.Pattern(placedNumber)
 	placedList = text.Pattern(`(?i)^[ \t]*(?:(?:on|of|for|the|pr|mr|pull|merge|request|issue|ticket|number)[ \t]+)*` + placedNumber + `(?:` + listJoint + placedNumber + `)*`)
 	// mentioned is one number with a sign of it before, or a word of what it is, and where that is.
-	mentioned   = text.Pattern(`(?i)([ \t](?:(?:issue|pr|mr|pull request|merge request|ticket|bug|number)[ \t])?)(#|[\pL\pN_.-]+/[\pL\pN_.-]+#)?([0-9]+)(?:[ \t]+(?:of|in|on|from)[ \t]+([\pL\pN_.-]+/[\pL\pN_.-]+))?`)
-	frontedIn   = text.Pattern(`(?i)^[ \t\n]*` + insideOf + `(` + placeForm + `)`)
+	mentioned   = text.Pattern(`(?i)(?:[ \t]([\pL\pN_.-]+/[\pL\pN_.-]*[\pL\pN_])(?:['’]s)?)?([ \t](?:(?:issue|pr|mr|pull request|merge request|ticket|bug|number)[ \t])?)(#|[\pL\pN_.-]+/[\pL\pN_.-]+#)?([0-9]+)(?:[ \t]+(?:of|in|on|from)[ \t]+([\pL\pN_.-]+/[\pL\pN_.-]+))?`)
+	frontedIn   = text.Pattern(`(?i)^[ \t\n]*(?:` + insideOf + `(` + placeForm + `)|([\pL\pN_.-]+/[\pL\pN_.-]*[\pL\pN_]):[ \t])`)
 	runOfDigits = text.Pattern(`[0-9]+`)
 )
 

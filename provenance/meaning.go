@@ -125,6 +125,9 @@ func hasAny(words []string, of map[string]bool) bool {
 // https://leaf.example/contact fill in the form". An address or a path says so, and no other
 // word, or what stands for a link.
 func unplaced(text string) string {
+	if m := topical().FindStringIndex(text); m != nil {
+		return text[m[1]:]
+	}
 	m := fronted().FindStringSubmatchIndex(text)
 	if m == nil || m[4] >= 0 && !isWhere(text[m[4]:m[5]]) {
 		return text
@@ -133,6 +136,9 @@ func unplaced(text string) string {
 }
 
 var fronted = text.Pattern(`(?i)(^[ \t\n]*|[.!?;\n][ \t\n]*|,[ \t]+)(?:on|in|at|under|auf|unter)[ \t]+(?:(` + placeForm + `)|the page)[ \t]+$`)
+
+// topical is a sentence that opens with the repository it is about: "acme/parser: close 42".
+var topical = text.Pattern(`^[ \t\n]*[\pL\pN_.-]+/[\pL\pN_.-]*[\pL\pN_]:[ \t]+`)
 
 // placedBehind is the same behind what is to be done, of something that has a number too.
 var placedBehind = text.Pattern(`(?i)^(?:[ \t]+#?[0-9]+)?[ \t]+(?:of|for|on|in|at|under|auf|unter|von|aus)[ \t]+` + placeForm)
