@@ -14,7 +14,7 @@ import (
 
 // Engine names the version of the rules in this package. It is part of every
 // decision's record: a replay under another engine is not a replay.
-const Engine = "writ-gate/29"
+const Engine = "writ-gate/30"
 
 // Decide says whether a call may be made. It depends on nothing but its input:
 // the same input gives the same decision, byte for byte. It only reads the
