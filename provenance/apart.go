@@ -115,8 +115,23 @@ func NounBehind(text string, start, end int, nouns []string) bool {
 // NounOf is NounBehind of words that may be orders, which are meant, and of a name that no sentence has for what a thing
 // is like: "open a PR from the fix-docs branch", and not "make a private repository".
 func NounOf(text string, start, end int, words []string) bool {
-	return (strings.ContainsAny(text[start:end], "-_/") || text[start:end] == "main") && NounBehind(text, start, end, words) && (!SayOrders(words) || Means(text, start, end))
+	trunk := text[start:end] == "main"
+	if trunk {
+		before := lastClause(text[:start])
+		if !onTrunk().MatchString(before) && !(strings.TrimSpace(before) == "" && trunkAlone().MatchString(text[end:])) || hasAny(wordsOf(before), offTrunk) {
+			return false
+		}
+	}
+	return (trunk || strings.ContainsAny(text[start:end], "-_/")) && NounBehind(text, start, end, words) && (!SayOrders(words) || Means(text, start, end))
 }
+
+// Of a repository's main branch people speak whatever they do: it is named where something is done on it itself.
+var (
+	onTrunk    = text.Pattern(`(?i)(?:^|[ \t])(?:on|onto|to|in|into|auf|in|sur|en|su|em|op|na|no)[ \t]+(?:(?:the|our|den|die|der|dem|la|le|el|il|o|a|de)[ \t]+)?$`)
+	trunkAlone = text.Pattern(`^ \pL+(?:[ \t]+is (?:fine|ok|okay|good))?[ \t]*(?:$|[\n.,;!)])`)
+	offTrunk   = wordSet(`i he she they we pr prs mr mrs pull merge merges request requests rebase rebased based base compare compared comparison diff copy link branch
+		later as like than unlike what how who why is are was were does did`)
+)
 
 // NameEnds reports whether no further word of a name stands behind a stretch of a text, where
 // nothing is known but how it is written.

@@ -194,11 +194,11 @@ var siteEnds = wordSet("ai app br cc in pro pub")
 // unhindered is a text without what says for courtesy alone that it may not be possible, and with
 // "please" for what denies that something is left undone.
 func unhindered(text string) string {
-	text = reminding().ReplaceAllString(courtesy().ReplaceAllString(text, "$1"), "please ")
+	text = reminding().ReplaceAllString(courtesy().ReplaceAllString(text, "$1"), "${1}please ")
 	return toSay().ReplaceAllString(text, "$1 must $2")
 }
 
-var reminding = text.Pattern(`(?i)\b(?:(?:don['’]t|do not|never) (?:forget|hesitate|fail)|feel free|(?:it['’]?s|it is) (?:ok|okay|fine|alright)|be sure not to forget) to[ \t]+`)
+var reminding = text.Pattern(`(?i)(?:\b(?:(?:don['’]t|do not|never) (?:forget|hesitate|fail)|feel free|be sure not to forget)|((?:^|[,.;:!?\n]|\b(?:and|yes|ok|okay|so|then))[ \t]*)(?:it['’]?s|it is) (?:ok|okay|fine|alright)) to[ \t]+`)
 
 var courtesy = text.Pattern(`(?i)\b(?:if (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))|` +
 	`no (?:need (?:for|to (?:open|make|create)) (?:an? )?)?(?:PR|MR|pull request|merge request|branch|review)(?: (?:is )?(?:needed|necessary|required))?)([,.;:!?]|$)`)

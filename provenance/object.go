@@ -252,10 +252,11 @@ func turnsAway(w string) bool {
 }
 
 // LeadsAway reports whether words between two parts of an order ("assign … to") have the second be of something
-// else: behind another order, where they end in what itself goes on so ("someone close to", "that I send to"), or
-// where a change is proposed there and not made ("create a PR to").
-func LeadsAway(between string) bool {
-	if proposal().MatchString(between) {
+// else: behind another order, where they end in what itself goes on so ("someone close to", "that I send to", before that
+// second part "a link to"), where nothing is done ("make no changes to"), or where a change is proposed there and not
+// made ("create a PR to").
+func LeadsAway(between, second string) bool {
+	if proposal().MatchString(between) || howTo().MatchString(between) {
 		return true
 	}
 	words := wordsOf(between)
@@ -269,8 +270,11 @@ func LeadsAway(between string) bool {
 		return false
 	}
 	last := bare(all[len(all)-1])
-	return withTo[last] || joining[last] || len(words) > 1 && doing[last]
+	return withTo[last] || joining[last] || len(words) > 1 && doing[last] || none[bare(all[0])] || goingThere[lower(second)][last]
 }
+
+// howTo is how something is done that is only written of: "mention how to push to".
+var howTo = text.Pattern(`(?i)(?:^|[ \t])how to[ \t]+\pL+[ \t]*$`)
 
 // proposal is a pull request that is new: of one with a number, or "the PR", something else is said.
 var proposal = text.Pattern(`(?i)(?:(?:^|[ \t])(?:an?|another|new|draft|eine?n?|une?|uno|um|een)[ \t]+` + newRequest + `(?:$|[^\pL\pN])|^[ \t]*` + newRequest + `[ \t]*$)`)
@@ -281,7 +285,7 @@ const newRequest = `(?:draft[ \t]+)?(?:PR|MR|(?:pull|merge)[ -]request)`
 // and leads there.
 func (p parsedPhrase) turnsTo(s, said string, e, start int, nouns []string) bool {
 	for at := e; at < start; at++ {
-		if wordAt(said, at) && reachesTo(said[e:at], nouns) && !LeadsAway(said[e:at]) && p.tail.follow(said, at, func(_ []string, end int) bool {
+		if wordAt(said, at) && reachesTo(said[e:at], nouns) && !LeadsAway(said[e:at], "") && p.tail.follow(said, at, func(_ []string, end int) bool {
 			return end < start && endsAt(said, end) && leadsTo(s[end:], start-end, nouns)
 		}) {
 			return true
@@ -485,6 +489,12 @@ var (
 		book reserve sign log go come use make do check run schick sende speichere ruf zahl bezahle lass antworte`)
 	withTo = wordSet(`addition based rebased depending relying focused close similar opposed next according due thanks cc related relevant response reply respect regard contrast
 		goes go went going belongs reports talks talk speak speaks spoke listens happened happens wrote writes sent did does said says`)
+	// none are how it begins where nothing is done, goingThere what goes on with the second part of an order.
+	none       = wordSet("no nothing none zero kein keine keinen aucun aucune ningún ninguna nessun nessuna nenhum nenhuma geen")
+	goingThere = map[string]map[string]bool{
+		"to": wordSet("link links hyperlink hyperlinks symlink symlinks shortcut alias reference references pointer pointers path redirect redirects diff point points"),
+		"on": wordSet("section sections part paragraph chapter question word information info details"),
+	}
 	owning  = wordSet("my our her his their your mein meine unser unsere ihr ihre sein seine mon ma mes mi mis mio mia meu minha mijn")
 	stating = wordSet("number zip postcode street age birthday last first full new nummer name vorname nachname adresse")
 	// keeping are where people keep what is no page's.

@@ -395,7 +395,7 @@ func turnedTo(before, led, text, word string, number bool) (at int, ok bool) {
 	clause := lastClause(before[:end])
 	for i := len(clause) - 1; i >= 0; i-- {
 		at = end - len(clause) + i
-		if n := spells(clause[i:], head); n > 0 && wordAt(text, at) && isBlank(clause[i+n]) && standsWithin(clause[i+n:], number) && !LeadsAway(clause[i+n:]) &&
+		if n := spells(clause[i:], head); n > 0 && wordAt(text, at) && isBlank(clause[i+n]) && standsWithin(clause[i+n:], number) && !LeadsAway(clause[i+n:], tail) &&
 			Means(text, at, at+n) && Means(text, at, valueEnd(text, value)) && StandsAlone(text, value) {
 			return at, true
 		}

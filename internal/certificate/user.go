@@ -608,7 +608,7 @@ func (t *turn) turned(before, led, word string, number bool) bool {
 		if !t.begins(i) {
 			continue
 		}
-		if at := form.FindStringSubmatch(before[i:]); at != nil && !ended(at[1]) && !provenance.LeadsAway(at[1]) && provenance.Means(t.own, i, i+len(head)) && provenance.Means(t.own, i, value) && provenance.StandsAlone(t.own, from) &&
+		if at := form.FindStringSubmatch(before[i:]); at != nil && !ended(at[1]) && !provenance.LeadsAway(at[1], tail) && provenance.Means(t.own, i, i+len(head)) && provenance.Means(t.own, i, value) && provenance.StandsAlone(t.own, from) &&
 			strings.Count(at[1], "(") == strings.Count(at[1], ")") {
 			return true
 		}
