@@ -117,7 +117,7 @@ func NounBehind(text string, start, end int, nouns []string) bool {
 func NounOf(text string, start, end int, words []string) bool {
 	trunk := text[start:end] == "main"
 	if trunk {
-		before := lastClause(text[:start])
+		before := lastClause(text[max(0, start-longestTopic):start])
 		if !onTrunk().MatchString(before) && !(strings.TrimSpace(before) == "" && trunkAlone().MatchString(text[end:])) || hasAny(wordsOf(before), offTrunk) {
 			return false
 		}

@@ -17,9 +17,14 @@ import (
 // the one that begins at a place of a text, which is named before them.
 func OrdersInside(text string, start int, words []string) bool {
 	verbs := insideVerbs(words)
-	before := text[sentenceOf(text[:start]):start]
+	if len(verbs) == 0 || startsDigit(text[start:]) {
+		return false
+	}
+	near := max(0, start-longestTopic)
+	opens := sentenceOf(text[near:start])
+	before := text[near+opens : start]
 	m := opensTopic().FindStringSubmatch(before)
-	if len(verbs) == 0 || m == nil || startsDigit(text[start:]) {
+	if m == nil || opens == 0 && near > 0 {
 		return false
 	}
 	end := valueEnd(text, start)

@@ -392,7 +392,7 @@ func turnedTo(before, led, text, word string, number bool) (at int, ok bool) {
 	if !is || end < 1 || !strings.EqualFold(before[end:], tail) || !isBlank(before[end-1]) {
 		return 0, false
 	}
-	clause := lastClause(before[:end])
+	clause := lastClause(before[max(0, end-longestOrder):end])
 	for i := len(clause) - 1; i >= 0; i-- {
 		at = end - len(clause) + i
 		if n := spells(clause[i:], head); n > 0 && wordAt(text, at) && isBlank(clause[i+n]) && standsWithin(clause[i+n:], number) && !LeadsAway(clause[i+n:], tail) &&
