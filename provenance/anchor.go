@@ -428,12 +428,12 @@ func (l *Ledger) standing(o *Observation, c *call, leaf *Leaf) (f flags) {
 }
 
 // mayBeOf reports whether a leaf may be what an act put into its collection: anything, or what is at a path that the
-// act named or below it.
+// act named, below it, or a directory that was made on the way there.
 func (l *Ledger) mayBeOf(leaf *Leaf) bool {
 	paths, is := l.opened[leaf.Rule.Collection]
 	at, _, why := Canonical(Path, leaf.Value)
 	return is && (paths == nil || leaf.Type != Path || why != "" || slices.ContainsFunc(paths, func(p string) bool {
-		return at == p || strings.HasPrefix(at, strings.TrimSuffix(p, "/")+"/")
+		return at == p || strings.HasPrefix(at, strings.TrimSuffix(p, "/")+"/") || strings.HasPrefix(p, strings.TrimSuffix(at, "/")+"/")
 	}))
 }
 

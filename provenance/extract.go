@@ -129,16 +129,21 @@ func Confirmed(args []Arg, result strictjson.Value) (out []Leaf) {
 	return out
 }
 
-// lacks reports whether a text of a result says that what a read was asked for is not there. A file that says so of
-// another one hides it.
+// lacks reports whether a text of a result says that what a read was asked for is not there, or there is none that could.
+// A file that says so of another one hides it.
 func (a *Arg) lacks(result strictjson.Value) bool {
+	if a.Missing == "" {
+		return false
+	}
 	name, _ := a.Value.Text()
+	said := false
 	for _, b := range result.Get("content").Elements() {
-		if text, _ := b.Get("text").Text(); a.Missing != "" && strings.Contains(text, name+a.Missing) {
+		text, is := b.Get("text").Text()
+		if said = said || is; strings.Contains(text, name+a.Missing) {
 			return true
 		}
 	}
-	return false
+	return !said
 }
 
 type extraction struct {

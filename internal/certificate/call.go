@@ -98,15 +98,19 @@ func (l *leaf) shows(c *call) bool {
 	return c.effect == policy.Read && l.rule != nil && l.rule.Shows && l.plain() && !c.strict
 }
 
-// missing reports whether a block of a result says what a contract says of a thing that is not there.
+// missing reports whether a block of a result says what a contract says of a thing that is not there, or no block is text.
 func (l *leaf) missing(result strictjson.Value) bool {
-	for i := 0; l.rule.Missing != "" && i < result.Get("content").Len(); i++ {
-		said, _ := result.Get("content").Find([]string{strconv.Itoa(i), "text"}).Text()
-		if _, _, is := strings.Cut(said, l.says()+l.rule.Missing); is {
+	texts := 0
+	for i := 0; i < result.Get("content").Len(); i++ {
+		said, text := result.Get("content").Find([]string{strconv.Itoa(i), "text"}).Text()
+		if text {
+			texts++
+		}
+		if _, _, is := strings.Cut(said, l.says()+l.rule.Missing); is && l.rule.Missing != "" {
 			return true
 		}
 	}
-	return false
+	return l.rule.Missing != "" && texts == 0
 }
 
 // accepts reports whether a word of `from:` is one of the argument's.

@@ -230,7 +230,7 @@ func (s *Session) letInAt(p *place) bool {
 	at, _, why := provenance.Canonical(provenance.Path, p.value)
 	all := s.opened[p.rule.Collection]
 	return len(all) > 0 && (p.typ != provenance.Path || why != "" || len(all) > 256 || slices.ContainsFunc(all, func(dir string) bool {
-		return dir == "" || dir == "/" || at == dir || strings.HasPrefix(at, dir+"/")
+		return dir == "" || dir == "/" || at == "/" || at == dir || strings.HasPrefix(at, dir+"/") || strings.HasPrefix(dir, at+"/")
 	}))
 }
 
