@@ -47,6 +47,7 @@ type connectServer struct {
 	Stay      []string `json:"credentials,omitempty"` // variables that stay in the client's file
 	Args      []string `json:"arguments,omitempty"`   // that look like credentials, and cannot be moved
 	Left      string   `json:"left,omitempty"`        // why it was left alone
+	how       string   // it runs, to writ status
 }
 
 func connectCommand() *cobra.Command {
@@ -60,7 +61,8 @@ func connectCommand() *cobra.Command {
 			"comments and environment stay as they are, and so do credentials in the environment, unless\n" +
 			"you have them sealed there, for `writ run` alone: you are asked, and --yes says nothing to it. The\n" +
 			"servers are started once, to draft a policy of their tools. What cannot be put behind Writ\n" +
-			"is named and left alone. Where the client has hooks that are known (claude-code), they are added\n" +
+			"is named and left alone. Where an entry names a Writ that is not there any more, this one takes\n" +
+			"its place. Where the client has hooks that are known (claude-code), they are added\n" +
 			"to its settings, of a project to those of yours there (.claude/settings.local.json): what you\n" +
 			"type is on record, and its own tools are judged too.\n\n" +
 			"Clients: " + clientNames() + "; or the path of a file like\n" +
@@ -131,7 +133,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 	rep := w.rep
 	moving := w.movable()
 	move = move && len(moving) > 0
-	if rep.Movable = moving.String(); len(w.probes) == 0 && w.hooks == nil && !move {
+	if rep.Movable = moving.String(); len(w.probes) == 0 && w.hooks == nil && !move && bytes.Equal(w.base, before) {
 		return f.unchanged(c, w, "Nothing to do.")
 	}
 	var cat *gate.Catalogue
@@ -139,18 +141,17 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 		if cat, err = w.ask(c, f.state, yes); err != nil {
 			return err
 		}
-		if len(w.added) == 0 && (len(w.probes) > 0 || w.hooks == nil) && !move {
+		if len(w.added) == 0 && (len(w.probes) > 0 || w.hooks == nil) && !move && bytes.Equal(w.base, before) {
 			return f.unchanged(c, w, "Nothing was changed: none of the servers that Writ is not in front of can be reached.")
 		}
 	}
-	base := before
 	moving = w.movable() // without those of servers that did not answer
 	if rep.Movable = moving.String(); !f.dry && moving.wants(c, move, yes, f.json) {
-		if base, err = w.sealIn(f, before, moving); err != nil {
+		if w.base, err = w.sealIn(f, w.base, moving); err != nil {
 			return err
 		}
 	}
-	after, undo, err := p.layout.Wrap(base, w.entry)
+	after, undo, err := p.layout.Wrap(w.base, w.entry)
 	if err != nil {
 		return p.unread(err)
 	}
@@ -158,7 +159,7 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 	if on, err := f.lookAt(c, rep, p, yes); !on {
 		return err
 	}
-	if err := w.write(before, base, after, undo, cat); err != nil {
+	if err := w.write(before, after, undo, cat); err != nil {
 		return err
 	}
 	rep.Written = true
@@ -174,9 +175,6 @@ func (f *flags) connectClient(c *cobra.Command, p *place, yes, move bool) error 
 // wire plans what becomes of the servers of one file, and of the client's hooks.
 func (f *flags) wire(p *place, file []byte) (w *wiring, err error) {
 	w = &wiring{place: p, rep: p.report()}
-	if w.all, err = p.layout.Read(file); err != nil {
-		return nil, p.unread(err)
-	}
 	w.rep.Notes = p.localNotes(file)
 	if w.rec, err = p.record(); err != nil {
 		return nil, err
@@ -187,14 +185,50 @@ func (f *flags) wire(p *place, file []byte) (w *wiring, err error) {
 	if err := w.begin(); err != nil {
 		return nil, config.Invalid(err)
 	}
-	w.plan()
 	if w.self, err = os.Executable(); err != nil {
 		return nil, cli.Fail(cli.ExitIO, "", "this program has no path that the client could start")
 	}
+	if err := w.mend(file); err != nil {
+		return nil, p.unread(err)
+	}
+	w.plan()
 	if w.state, err = f.entryState(); err == nil {
-		w.hooks, w.hosts, err = p.planHooks(w.rep, w.self, w.state)
+		w.hooks, w.hosts, err = p.planHooks(w.rec, w.rep, w.self, w.state)
 	}
 	return w, err
+}
+
+// mend reads the client's file, and puts this program in the place of one that an entry names and that
+// is gone.
+func (w *wiring) mend(file []byte) (err error) {
+	if w.all, err = w.layout.Read(file); err != nil {
+		return err
+	}
+	w.base = file
+	was := slices.DeleteFunc(slices.Clone(w.rec.Undo), func(u clients.Undo) bool {
+		i := slices.IndexFunc(w.all, func(s clients.Server) bool { return s.Name == u.Name && w.rec.wrote(&s) })
+		return i < 0 || !gone(w.all[i].Command[0])
+	})
+	if len(was) == 0 {
+		return nil
+	}
+	w.rep.Notes = append(w.rep.Notes, was[0].Ours[0]+" is not there any more; this writ takes its place")
+	bare, _, err := w.layout.Unwrap(file, was)
+	if err != nil {
+		return err
+	}
+	var now []clients.Undo
+	w.base, now, err = w.layout.Wrap(bare, func(name string) []string {
+		if i := slices.IndexFunc(was, func(u clients.Undo) bool { return u.Name == name }); i >= 0 {
+			return append([]string{w.self}, was[i].Ours[1:]...)
+		}
+		return nil
+	})
+	if err == nil {
+		w.undone(now)
+		w.all, err = w.layout.Read(w.base)
+	}
+	return err
 }
 
 // entry is the command by which the client starts a server from now on, nil where that stays.

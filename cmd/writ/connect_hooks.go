@@ -40,7 +40,7 @@ type hooksChange struct {
 // planHooks says which hooks the client gets, nil where it has them, or has none, and
 // whether its gateways judge its own tools. They are of use only beside a gateway, which
 // a server behind Writ brings.
-func (p *place) planHooks(rep *connectReport, self string, state []string) (_ *hooksChange, hosts bool, _ error) {
+func (p *place) planHooks(rec *connected, rep *connectReport, self string, state []string) (_ *hooksChange, hosts bool, _ error) {
 	if p.events == nil || hook.Named(p.name) == nil {
 		return nil, false, nil
 	}
@@ -64,15 +64,30 @@ func (p *place) planHooks(rep *connectReport, self string, state []string) (_ *h
 	}
 	_, err := os.Lstat(filepath.Dir(h.File))
 	h.Dir = errors.Is(err, fs.ErrNotExist)
-	if h.after, err = h.Hooks.Add(h.before); err != nil {
+	if h.after, err = h.takeOver(rec.Hooks); err != nil {
 		return nil, false, cli.Fail(cli.ExitData, "", "%s: %w; nothing was changed", cli.Printable(h.File), err)
 	}
 	if bytes.Equal(h.before, h.after) {
 		return nil, true, nil
 	}
-	h.Kept = h.Hooks.Whole && !h.isNew
 	rep.hooks(h, "+")
 	return h, true, nil
+}
+
+// takeOver is the file with the hooks, in the place of those that were added before by another path of
+// Writ or for another state directory.
+func (h *hooksChange) takeOver(old *connectedHooks) (after []byte, err error) {
+	if old == nil || old.File != h.File || old.Hooks.Command == h.Hooks.Command {
+		after, err = h.Hooks.Add(h.before)
+		h.Kept = h.Hooks.Whole && !h.isNew
+		return after, err
+	}
+	h.Dir, h.Kept = old.Dir, old.Kept
+	bare, _, err := old.Hooks.Remove(h.before)
+	if err != nil {
+		return nil, err
+	}
+	return h.Hooks.Add(bare)
 }
 
 // hooks says which hooks come or go; the file may hold what nobody should see.

@@ -31,6 +31,7 @@ type place struct {
 	dir         string
 	events      []clients.HookEvent // at which the client can run something, nil for none
 	hooksFile   string              // where it says what
+	rank        int                 // of what counts in the current directory, the higher wins; 0 for what does not
 }
 
 // connected is what was done to a client's file, and how it is undone.
@@ -45,9 +46,19 @@ type connected struct {
 	State   string            `json:"state,omitempty"` // beside whose logins' key is that of what was sealed
 }
 
-// wrote reports whether a server's command is one that writ connect wrote.
+// wrote reports whether a server's command is one that writ connect wrote, or has this program
+// in the place of that one's.
 func (rec *connected) wrote(s *clients.Server) bool {
-	return rec != nil && slices.ContainsFunc(rec.Undo, func(u clients.Undo) bool { return u.Name == s.Name && slices.Equal(u.Ours, s.Command) })
+	self, _ := os.Executable()
+	return rec != nil && slices.ContainsFunc(rec.Undo, func(u clients.Undo) bool {
+		return u.Name == s.Name && u.Made(s.Command) && slices.Contains([]string{u.Ours[0], self}, s.Command[0])
+	})
+}
+
+// gone reports whether the program of a client's entry is not there any more.
+func gone(program string) bool {
+	_, err := os.Stat(program)
+	return filepath.IsAbs(program) && errors.Is(err, fs.ErrNotExist)
 }
 
 // strange is what a server that runs through Writ is left alone for, where nobody knows by

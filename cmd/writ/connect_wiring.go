@@ -34,6 +34,7 @@ type wiring struct {
 	added map[string]string         // names in the client's file to those in writ.yaml
 	there map[string]*config.Server // what writ.yaml has already
 	text  []byte                    // of it
+	base  []byte                    // the client's file, with this program where one that is gone was named
 	self  string                    // this program
 	state []string                  // the flags by which the gateway in an entry finds the state directory
 	hooks *hooksChange              // nil where nothing is added
@@ -325,7 +326,10 @@ func probe(s *clients.Server, name string) upstream.Config {
 
 // ask has the servers list their tools, if they may be started. One that does not is left alone.
 func (w *wiring) ask(c *cobra.Command, state string, yes bool) (*gate.Catalogue, error) {
-	if err := w.mayStart(c, yes); err != nil || len(w.probes) == 0 {
+	if len(w.probes) == 0 {
+		return nil, nil
+	}
+	if err := w.mayStart(c, yes); err != nil {
 		return nil, err
 	}
 	cat, down, err := published(c, w.probes, state)
@@ -387,9 +391,8 @@ func (w *wiring) drop(name string, why error) {
 }
 
 // write writes writ.yaml, the policy, what is to be undone and a copy of the client's
-// file, and that file last. Base is the file as the copy has it: what is sealed stands
-// nowhere else.
-func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gate.Catalogue) error {
+// file, and that file last. The copy has it as w.base: what is sealed stands nowhere else.
+func (w *wiring) write(before, after []byte, undo []clients.Undo, cat *gate.Catalogue) error {
 	w.rep.Config, w.rep.Policy = w.config(), w.policy()
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return cli.Fail(cli.ExitIO, "", "the directory of the configuration cannot be made")
@@ -408,7 +411,7 @@ func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gat
 	}
 	if w.rec.Backup == "" && !bytes.Equal(before, after) {
 		var err error
-		if w.rec.Backup, err = w.backup(base); err != nil {
+		if w.rec.Backup, err = w.backup(w.base); err != nil {
 			return err
 		}
 	} else if w.seal != nil {
@@ -417,10 +420,7 @@ func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gat
 		}
 	}
 	w.rep.Backup = w.rec.Backup
-	w.rec.Undo = slices.DeleteFunc(w.rec.Undo, func(u clients.Undo) bool {
-		return slices.ContainsFunc(undo, func(n clients.Undo) bool { return n.Name == u.Name })
-	})
-	w.rec.Undo = append(w.rec.Undo, undo...)
+	w.undone(undo)
 	maps.Copy(w.rec.Servers, w.added)
 	if w.hooks != nil {
 		w.rec.Hooks = &w.hooks.connectedHooks
@@ -438,6 +438,14 @@ func (w *wiring) write(before, base, after []byte, undo []clients.Undo, cat *gat
 	}
 	// Last: without a gateway what the client does itself is refused.
 	return w.hooks.write()
+}
+
+// undone takes in how entries are put back, in the place of how they were to be before.
+func (w *wiring) undone(undo []clients.Undo) {
+	w.rec.Undo = slices.DeleteFunc(w.rec.Undo, func(u clients.Undo) bool {
+		return slices.ContainsFunc(undo, func(n clients.Undo) bool { return n.Name == u.Name })
+	})
+	w.rec.Undo = append(w.rec.Undo, undo...)
 }
 
 // sealCopy seals the credentials of a copy that was kept before they were to be.

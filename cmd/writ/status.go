@@ -25,6 +25,7 @@ import (
 	"github.com/writ-project/writ/internal/hook"
 	"github.com/writ-project/writ/internal/learn"
 	"github.com/writ-project/writ/internal/memoryserver"
+	"github.com/writ-project/writ/internal/private"
 	"github.com/writ-project/writ/internal/story"
 	"github.com/writ-project/writ/policy"
 )
@@ -53,6 +54,7 @@ type clientStatus struct {
 	Hooks string   `json:"hooks,omitempty"`
 	Notes []string `json:"notes,omitempty"` // what settings beside its file take from that
 	title string
+	rank  int // as a place's
 }
 
 // gatewayStatus is what a gateway that runs says of itself over the local door.
@@ -104,8 +106,8 @@ func statusCommand() *cobra.Command {
 	var f flags
 	return f.take(&cobra.Command{
 		Use: "status", Short: "Show the clients, the gateways that run, and what was asked most", Args: cli.NoArgs,
-		Long: "Show the clients of this account, which of their servers run behind Writ and whether what they\n" +
-			"do themselves is judged too; of the gateways that run on the state directory their address, process,\n" +
+		Long: "Show the clients of this account, with what they have for the current directory, which of their\n" +
+			"servers run behind Writ there and whether what they do themselves is judged too; of the gateways that run on the state directory their address, process,\n" +
 			"configuration file and version, the servers that are not there, with what they said last, and how\n" +
 			"the memory's search by meaning does; how many acts there are of which no record says whether they\n" +
 			"happened (writ audit show --unsettled); and the two tools that would be asked about most, of what\n" +
@@ -136,6 +138,7 @@ func (f *flags) status(ctx context.Context, now *files) (*shownStatus, error) {
 			configs = append(configs, s.Config)
 		}
 	}
+	out.shadowed()
 	for i := range out.Clients { // it may have several files, and its hooks stand in one
 		c := &out.Clients[i]
 		if c.Hooks == hooksMissing && slices.ContainsFunc(out.Clients, func(o clientStatus) bool { return o.Client == c.Client && o.Hooks == hooksInstalled }) {
@@ -162,6 +165,20 @@ func (f *flags) status(ctx context.Context, now *files) (*shownStatus, error) {
 		}
 	}
 	return out, nil
+}
+
+// shadowed says of a server that a client does not run in the current directory, since what it has for
+// that has another one of its name.
+func (all *shownStatus) shadowed() {
+	for _, s := range all.Clients {
+		for i, line := range s.Servers {
+			for _, o := range all.Clients {
+				if s.rank > 0 && o.rank > s.rank && o.Client == s.Client && slices.ContainsFunc(o.Servers, func(l connectServer) bool { return l.Name == line.Name }) {
+					s.Servers[i].how, s.Servers[i].Left = "not here", o.title+" has one of its name, which is run instead: "+o.File
+				}
+			}
+		}
+	}
 }
 
 // lookIn looks at a state directory, and at the gateways that run on it.
@@ -320,15 +337,8 @@ func (all *shownStatus) print(w io.Writer) {
 		fmt.Fprintf(w, "%s: %s\n", s.title, cli.Printable(s.File))
 		when(w, s.Fault != "", "  %s\n", cli.OneLine(s.Fault, 300))
 		for _, line := range s.Servers {
-			how := "by itself"
-			switch {
-			case line.Connected:
-				how = "through Writ"
-			case line.Left == strange: // whatever it is that is called so
-				how = "unknown"
-			}
-			fmt.Fprintf(w, "  %-16s %-12s", cli.OneLine(line.Name, 60), how)
-			when(w, line.Left != "", "  %s", cli.OneLine(line.Left, 200))
+			fmt.Fprintf(w, "  %-16s %-12s", cli.OneLine(line.Name, 60), line.how)
+			when(w, line.Left != "", "  %s", cli.OneLine(line.Left, 400))
 			fmt.Fprintln(w)
 		}
 		when(w, s.Hooks == hooksInstalled, "  what it does itself is judged too, and what you type is on record\n")
@@ -380,21 +390,11 @@ func (all *shownStatus) print(w io.Writer) {
 	when(w, len(all.Clients) == 0, "No MCP client was found whose file Writ can change by itself: writ connect --help says how one is connected\n")
 }
 
-// foundPlaces are the files of clients that are there: their users' own, and what was
-// connected besides.
+// foundPlaces are the files of clients that are there: their users' own, those of the project in
+// the current directory, and what was connected besides.
 func foundPlaces() (out []*place, err error) {
 	for _, c := range clients.All {
-		p, err := findPlace(c.Name, scope{})
-		if err != nil {
-			continue
-		}
-		out = append(out, p)
-		b, _ := p.read()
-		for _, dir := range c.Locals(b) {
-			if p, err := findPlace(c.Name, scope{local: dir}); err == nil && filepath.IsAbs(dir) {
-				out = append(out, p)
-			}
-		}
+		out = append(out, placesOf(c)...)
 	}
 	base, err := keptIn()
 	if err != nil {
@@ -406,17 +406,45 @@ func foundPlaces() (out []*place, err error) {
 		if err != nil || slices.ContainsFunc(out, func(p *place) bool { return p.dir == filepath.Join(base, d.Name()) }) {
 			continue
 		}
-		p := &place{name: rec.Client, title: "A file", layout: rec.Layout, file: rec.File, dir: filepath.Join(base, d.Name())}
+		p := &place{name: rec.Client, title: "A file", layout: rec.Layout, file: rec.File, dir: filepath.Join(base, d.Name()), given: private.Quote(rec.File)}
 		if c := clients.Named(rec.Client); c != nil {
 			p.title, p.project = c.Title, true // its own file was found by its name
+			if dir, ok := strings.CutSuffix(rec.File, c.Project(string(filepath.Separator))); ok && dir != rec.File {
+				p.given = c.Name + " --project " + private.Quote(dir)
+			}
 		}
 		out = append(out, p)
 	}
 	return out, nil
 }
 
+// placesOf are the user's own file of a client, with what that has for directories alone, and the
+// current project's.
+func placesOf(c *clients.Client) (out []*place) {
+	here, _ := os.Getwd()
+	p, err := findPlace(c.Name, scope{})
+	if err == nil {
+		p.rank = 1
+		out = append(out, p)
+		b, _ := p.read()
+		for _, dir := range c.Locals(b) {
+			if p, err := findPlace(c.Name, scope{local: dir}); err == nil && filepath.IsAbs(dir) {
+				if dir == here {
+					p.rank = 3
+				}
+				out = append(out, p)
+			}
+		}
+	}
+	if own, err := findPlace(c.Name, scope{project: cmp.Or(here, ".")}); err == nil && (p == nil || p.file != own.file) {
+		own.title, own.rank = c.Title+" in "+private.Word(here), 2
+		out = append(out, own)
+	}
+	return out
+}
+
 func (p *place) status() clientStatus {
-	s := clientStatus{Client: p.name, File: p.file, Servers: []connectServer{}, title: p.title}
+	s := clientStatus{Client: p.name, File: p.file, Servers: []connectServer{}, title: p.title, rank: p.rank}
 	rec, err := p.record()
 	if err != nil {
 		s.Fault = err.Error()
@@ -437,21 +465,26 @@ func (p *place) status() clientStatus {
 		return s
 	}
 	for _, v := range all {
-		line := connectServer{Name: v.Name, Connected: v.Ours && rec.wrote(&v), Left: v.Left}
+		line := connectServer{Name: v.Name, Connected: v.Ours && rec.wrote(&v), Left: v.Left, how: "by itself"}
 		connected := false
 		if rec != nil {
 			line.Server = rec.Servers[v.Name]
 			connected = slices.ContainsFunc(rec.Undo, func(u clients.Undo) bool { return u.Name == v.Name })
 		}
 		switch {
+		case line.Connected && gone(v.Command[0]):
+			line.Connected, line.how, line.Left = false, "not started", v.Command[0]+" is not there: writ connect "+p.given+" puts this writ in its place"
 		case line.Connected:
-			line.Left = ""
+			line.how, line.Left = "through Writ", ""
 		case v.Ours:
-			line.Left = strange
+			line.how, line.Left = "unknown", strange
 		case connected:
 			line.Left = "it was connected, and its command was changed since"
 		}
 		s.Servers = append(s.Servers, line)
+	}
+	if past := slices.ContainsFunc(s.Servers, func(l connectServer) bool { return l.how == "by itself" }); past && p.rank == 2 {
+		s.Notes = append(s.Notes, "these go past Writ: writ connect "+p.given+" puts it in front of them")
 	}
 	return s
 }

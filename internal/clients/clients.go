@@ -87,6 +87,11 @@ type Undo struct {
 	Values []string `json:"values,omitempty"`
 }
 
+// Made reports whether a command is what was made of the entry, by whatever path Writ has.
+func (u *Undo) Made(command []string) bool {
+	return len(command) > 0 && isOurs(command) && slices.Equal(command[1:], u.Ours[1:])
+}
+
 // Bounds of a file. A client keeps its whole history in one.
 const (
 	MaxBytes   = 32 << 20
@@ -396,7 +401,7 @@ func (l Layout) restored(all []Server, u *Undo) (_ []edit, why string) {
 	}
 	s, command := &all[i], []byte(u.Command)
 	switch {
-	case !slices.Equal(s.Command, u.Ours):
+	case !u.Made(s.Command):
 		return nil, "its command was changed since"
 	case u.Around != nil:
 		if was, ok := s.before(u); ok {
