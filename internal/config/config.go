@@ -316,12 +316,14 @@ func ReadFile(file string) ([]byte, error) {
 	case exposed:
 		f.Message, f.Hint = e.Why, e.Mend
 	case errors.Is(err, fs.ErrNotExist):
-		f.Message, f.Hint = "no such file", "writ init"
+		f.Message, f.Hint = noFile, "writ init"
 	case errors.Is(err, ErrIrregular):
 		f.Message = err.Error()
 	}
 	return nil, Faults{f}
 }
+
+const noFile = "no such file"
 
 // ErrIrregular says of what a path names that it is no file to read.
 var ErrIrregular = errors.New("not a regular file")
@@ -370,6 +372,9 @@ func ReadOnly(file, server string) (*Config, error) { return read(file, &server)
 
 func read(file string, only *string) (*Config, error) {
 	b, err := ReadFile(file)
+	if fs, ok := err.(Faults); ok && fs[0].Message == noFile { // without it writ init has no servers to ask
+		fs[0].Hint = "writ connect CLIENT, or writ init -- COMMAND, which writes one"
+	}
 	if err != nil {
 		return nil, err
 	}
