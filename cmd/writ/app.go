@@ -165,7 +165,7 @@ func (f *flags) readConfig() (*files, error) {
 		out.cfg, out.policy, err = config.LoadOnly(f.config, f.only)
 	}
 	if err != nil {
-		return nil, config.Invalid(err)
+		return nil, config.Invalid(f.byClient(err))
 	}
 	cfg := out.cfg
 	out.shadow, out.file, out.host = cfg.Shadow || f.shadow, cfg.Policy, hook.Named(cfg.Host)
@@ -199,6 +199,18 @@ func (f *flags) readConfig() (*files, error) {
 		out.ownClient(filepath.Dir(f.config))
 	}
 	return out, nil
+}
+
+// byClient says of variables that are not set here which client's file sets them, where it starts the servers.
+func (f *flags) byClient(err error) error {
+	rec, rerr := readConnected(filepath.Dir(f.config))
+	fs, _ := errors.AsType[config.Faults](err)
+	for i := range fs {
+		if rerr == nil && strings.HasSuffix(fs[i].Hint, "=…") {
+			fs[i].Hint += ", as the env of its entry in " + rec.File + " has it"
+		}
+	}
+	return err
 }
 
 // keep takes the retention of a configuration: where its archives lie is no tool's to name.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/writ-project/writ/internal/cli"
 	"github.com/writ-project/writ/internal/mcp/upstream"
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // withWhere returns a hint whose commands look where the one that ran looked:
 // what was given of whereFlags is given to each that takes it too.
 func withWhere(ran *cobra.Command, hint string) string {
-	parts := strings.Split(hint, " && ")
+	parts := strings.Split(withFile(ran, hint), " && ")
 	for i, part := range parts {
 		words := strings.Fields(part)
 		if len(words) < 2 || words[0] != "writ" || ran == nil {
@@ -90,6 +91,30 @@ func withWhere(ran *cobra.Command, hint string) string {
 		}
 	}
 	return strings.Join(parts, " && ")
+}
+
+// withFile returns a hint that names the configuration which is meant: the one that the command was
+// given, else the only one that is in use. In the stead of one it may have been given a policy.
+func withFile(ran *cobra.Command, hint string) string {
+	const unnamed = "--config FILE"
+	if ran == nil || ran.Flags().Lookup("config") == nil || !strings.Contains(hint, unnamed) {
+		return hint
+	}
+	given := map[string]string{}
+	ran.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
+	is := "--config " + private.Quote(given["config"])
+	switch {
+	case given["config"] != "":
+	case given["policy"] != "":
+		is = "--policy " + private.Quote(given["policy"])
+	default:
+		used, err := (&flags{state: given["state"]}).inUse(ran.Context())
+		if err != nil || len(used) != 1 {
+			return hint
+		}
+		is = "--config " + private.Quote(used[0])
+	}
+	return strings.ReplaceAll(hint, unnamed, is)
 }
 
 // whereFlags say where a command looks.

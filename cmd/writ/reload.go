@@ -91,7 +91,7 @@ func reloadAt(ctx context.Context, door *http.Client, soFar string) (r reloaded,
 		return r, err
 	}
 	if r.Error != "" {
-		return r, cli.Fail(cli.ExitConfig, cli.OneLine(cmp.Or(r.Try, "writ check --live"), 200), "%s: %s", soFar, cli.Printable(r.Error))
+		return r, cli.Fail(cli.ExitConfig, cli.OneLine(r.Try, 400), "%s: %s", soFar, cli.Printable(r.Error))
 	}
 	return r, nil
 }
@@ -150,7 +150,7 @@ func (o *files) differs() (u unlike) {
 	}
 	disk, err := config.LoadPolicy(o.file)
 	if err != nil {
-		u.says = "the policy's file cannot be put in force as it stands, and what was in force before still counts: writ check says why"
+		u.says = "the policy's file cannot be put in force as it stands, and what was in force before still counts: writ check --policy " + private.Quote(o.policyFile()) + " says why"
 		return u
 	}
 	if u.disk = disk; disk.Digest != o.policy.Digest {
@@ -237,9 +237,12 @@ func (o *files) reloadHandler(g *gateway.Gateway, apart ...int) http.HandlerFunc
 			out, err = o.reload(r.Context(), g)
 		}
 		if err != nil {
-			out.Error, status = err.Error(), http.StatusConflict
+			out.Error, out.Try, status = err.Error(), "writ check --live --config FILE", http.StatusConflict
 			if e, ok := errors.AsType[*cli.Exit](err); ok {
 				out.Try = e.Hint
+			}
+			if o.config != "" {
+				out.Try = strings.ReplaceAll(out.Try, "--config FILE", "--config "+private.Quote(o.config))
 			}
 		}
 		return status, out

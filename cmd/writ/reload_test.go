@@ -68,7 +68,10 @@ func TestReload(t *testing.T) {
 	shows("fetch_ticket", one, `"status":"closed"`)
 
 	servers("", changed, broken)
-	reload(78, `nothing was changed: (?s:.*)server spare`)
+	reload(78, `nothing was changed: (?s:.*)server spare(?s:.*)  try: writ check --live --config \S+/writ.yaml\r\n`)
+	write("policy.yaml", strings.ReplaceAll(reloading, "effect: read", "effect: raed"))
+	reload(78, `did you mean read(?s:.*)  try: writ check --config \S+/writ.yaml\r\n`)
+	write("policy.yaml", reloading)
 	servers("shadow: true\napprovals: true\nconsole: { origin: https://writ.example.org }\notlp: { endpoint: http://127.0.0.1:1 }\nlog: { format: json }\n", changed)
 	reload(78, `nothing was changed: shadow, approvals, console, otlp, log changed, which takes a restart\r\n  try: restart the gateway`)
 	servers("", changed, "  - { name: spare, comand: [x] }\n")

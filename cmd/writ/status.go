@@ -265,6 +265,14 @@ func (o *files) statusHandler(g *gateway.Gateway, client *oneClient) http.Handle
 	})
 }
 
+// toolsOf is the command that lists the closed tools of a gateway too.
+func toolsOf(config string) string {
+	if config == "" {
+		return "writ tools"
+	}
+	return "writ tools --config " + private.Quote(config)
+}
+
 // mostAskedOf has what was recorded lately judged again by the policies.
 func mostAskedOf(ctx context.Context, dir string, configs []string, now *files) (out []askedMost, err error) {
 	st, err := openForReading(dir)
@@ -362,7 +370,7 @@ func (all *shownStatus) print(w io.Writer) {
 		for _, fault := range g.Faults {
 			fmt.Fprintf(w, "  %s\n", cli.OneLine(fault, 600))
 		}
-		when(w, len(g.Changed) > 0, "  closed, since what their server says of them changed: %s: writ tools says more\n", cli.OneLine(few(g.Changed, 6), 600))
+		when(w, len(g.Changed) > 0, "  closed, since what their server says of them changed: %s: %s says more\n", cli.OneLine(few(g.Changed, 6), 600), cli.Printable(toolsOf(g.Config)))
 		printNear(w, g.Near)
 		printRetained(w, g.Retention)
 		printWitnesses(w, g.Witnesses)

@@ -468,7 +468,7 @@ func (o *files) tell(w io.Writer, g *gateway.Gateway) {
 		shows[t.Server] = shows[t.Server] || t.State == gate.Open
 	}
 	for _, server := range slices.Sorted(maps.Keys(shows)) {
-		when(w, !shows[server], "writ: %s: none of its tools is open, and clients see none; writ tools says why\n", cli.Printable(server))
+		when(w, !shows[server], "writ: %s: none of its tools is open, and clients see none; %s says why\n", cli.Printable(server), cli.Printable(toolsOf(o.config)))
 	}
 }
 
