@@ -193,6 +193,9 @@ func (a *asking) ask(ctx context.Context, text string) error {
 			return e
 		}
 		hint := "writ check"
+		if len(answer.Unreachable) > 0 {
+			hint = "writ check --live"
+		}
 		if slices.Index(claim.Stages(), answer.Stage) >= slices.Index(claim.Stages(), claim.StageCall) {
 			hint = "writ audit show"
 		}
@@ -211,8 +214,10 @@ func (a *asking) ask(ctx context.Context, text string) error {
 
 // print shows an answer to a person, with nothing in it unescaped.
 func (a *asking) print(x *ask.Answer) {
-	for _, s := range x.Unreachable {
-		fmt.Fprintf(a.errs, "writ: server %s cannot be reached\n", cli.Printable(s))
+	if len(x.Unreachable) > 0 {
+		for _, line := range a.o.failed(a.here.g) {
+			fmt.Fprintf(a.errs, "writ: %s\n", line)
+		}
 	}
 	if x.Tool != "" {
 		theirs(a.out, a.colour("36", cli.OneLine(x.Tool, 200))+" ", string(x.Arguments), 400)

@@ -198,7 +198,7 @@ func (f *flags) approve(c *cobra.Command, o *files, which string, yes bool) erro
 		return t.Method != policy.CallTool || t.Server != which && t.Server+"/"+t.Name != which
 	})
 	if err := g.Failed()[server]; err != nil {
-		return cli.Fail(cli.ExitIO, "writ check", "server %s cannot be reached: %w%s", cli.OneLine(server, 40), err, lastWords(err, server, o.servers))
+		return cli.Fail(cli.ExitIO, "writ check --live", "server %s cannot be reached: %w%s", cli.OneLine(server, 40), err, lastWords(err, server, o.servers))
 	} else if len(tools) == 0 {
 		return noTool(c.ErrOrStderr(), server, findings)
 	}
