@@ -135,7 +135,17 @@ func findPlace(arg string, of scope) (*place, error) {
 			return p, cmp.Or(err, p.keptFor(c != nil && of == scope{}, of.local))
 		}
 	}
-	return nil, cli.Fail(cli.ExitData, "writ status", "%s has no such file: %s", p.title, cli.Printable(strings.Join(files, ", ")))
+	return nil, cli.Fail(cli.ExitData, otherPlace(c, of), "%s has no such file: %s", p.title, cli.Printable(strings.Join(files, ", ")))
+}
+
+// otherPlace is what to try where a client has no file of its own.
+func otherPlace(c *clients.Client, of scope) string {
+	if c != nil && of == (scope{}) {
+		if _, err := findPlace(c.Name, scope{project: "."}); err == nil {
+			return "the same command with --project ."
+		}
+	}
+	return "writ status"
 }
 
 // at finds where a file is in truth, if it is there.
