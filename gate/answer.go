@@ -12,6 +12,9 @@ import (
 // maxSaid bounds the failures that Say tells one by one.
 const maxSaid = 10
 
+// WhereAnswered says of a call that waits for a person where he answers, at a gateway that goes on.
+const WhereAnswered = "The user answers in a terminal of his own: `writ watch`."
+
 // Say is a refusal in words, for a person and for a model: that nothing was done and
 // why, what would make it pass, and which lines of the policy an operator would change.
 // The same outcome is said in the same words, whatever was seen of its values. file is
@@ -52,7 +55,7 @@ func Say(o writ.Outcome, file string) string {
 		clauses = clauses[1:]
 	}
 	if r.Reason == writ.ApprovalPending || r.Reason == writ.ApprovalExpired {
-		b.WriteString(" The user answers in a terminal of his own: `writ watch`.")
+		b.WriteString(" " + WhereAnswered)
 	}
 	if len(clauses) > 0 {
 		b.WriteString("\n" + also + ":")

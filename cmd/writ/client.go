@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	writ "github.com/writ-project/writ"
+	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/approval"
 	"github.com/writ-project/writ/internal/ask"
 	"github.com/writ-project/writ/internal/cli"
@@ -430,8 +431,7 @@ func callCommand() *cobra.Command {
 				return err
 			}
 			if _, here := cl.(*local); here && waits(result) {
-				fmt.Fprintln(c.ErrOrStderr(), "writ: the gateway of this command asked, and has ended: writ approve does not see what it asked. At a terminal it\n"+
-					"asks there; without --config the call goes to the writ serve that runs, whose questions writ approve answers.")
+				result = bytes.ReplaceAll(result, []byte(gate.WhereAnswered), []byte(noLonger))
 			}
 			return printResult(c.OutOrStdout(), result, rerr, f.json, c)
 		},
@@ -441,6 +441,10 @@ func callCommand() *cobra.Command {
 	c.Flags().StringVar(&task, "task", "", "`NAME` of the task within the session, for the memory")
 	return c
 }
+
+// noLonger says instead of it what does work where the gateway was this command's.
+const noLonger = "The gateway of this command asked, and has ended: nobody sees what it asked. In a terminal of your own the same command asks there; " +
+	"while `writ serve --config FILE` runs, the same without --config goes to it, and `writ watch` shows what it asks."
 
 // readArguments returns one strict JSON object.
 func readArguments(args []string, stdin io.Reader) ([]byte, error) {
