@@ -86,6 +86,7 @@ func learnCommand() *cobra.Command {
 			}
 			printRedefined(out, all)
 			left.print(out, r.Elsewhere)
+			when(out, r.Away > 0, "left out: %s of servers that the policy does not name\n", cli.Number(r.Away, "call", "calls"))
 			asks := !f.dry && ownTerminal(c.InOrStdin(), out) != nil
 			if !asks {
 				for i := range r.Fields {

@@ -35,9 +35,9 @@ func toolsCommand() *cobra.Command {
 	var f flags
 	c := f.take(&cobra.Command{
 		Use: "tools", Short: "List the tools and say which are open", Args: cli.NoArgs,
-		Long: "List the tools. Of a running gateway these are the ones its clients see; with --config,\n" +
-			"or without a running gateway, the servers are started and closed tools are listed too,\n" +
-			"each with the reason.",
+		Long: "List the tools. Of a running gateway these are the ones its clients see, by their names;\n" +
+			"with --config, or without a running gateway, the servers are started, each tool is listed with\n" +
+			"its effect, and closed ones too, with the reason.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			lines, err := f.toolLines(c.Context(), c.ErrOrStderr())
 			if err != nil {
@@ -45,9 +45,8 @@ func toolsCommand() *cobra.Command {
 			}
 			return f.show(c, lines, func(w io.Writer) {
 				for _, l := range lines {
-					fmt.Fprintf(w, "%-8s  %-32s  %s", l.State, l.Name, strings.Join(l.Effect, ","))
-					when(w, l.Why != "", "  %s", l.Why)
-					fmt.Fprintln(w)
+					line := fmt.Sprintf("%-8s  %-32s  %s  %s", l.State, l.Name, strings.Join(l.Effect, ","), l.Why)
+					fmt.Fprintln(w, strings.TrimRight(line, " "))
 				}
 			})
 		},

@@ -148,6 +148,9 @@ type judging struct {
 
 func (j *judging) call(i int, c *Call) {
 	in := c.Input
+	if !j.recorded && away(j.policy, c) {
+		return // another policy's
+	}
 	in.Policy, in.Catalogue, in.Session, in.Asked, in.Shadow = j.policy, j.catalogue(c.Definitions), j.Session, gate.NotAsked, in.Shadow && j.recorded
 	d := decide(in)
 	if j.n.add(&d); j.tell != nil {
@@ -182,20 +185,26 @@ func (j *judging) result(r *Result) {
 // are: those whose calls all went to servers that it does not name.
 func of(p *policy.Policy, all []*Session) (out []*Session, elsewhere int) {
 	for _, s := range all {
-		here, away := false, false
+		here, others := false, false
 		for _, step := range s.Steps {
 			if step.Call != nil && step.Call.Input.Call.Server != "" {
-				knows := p.Knows(step.Call.Input.Call.Server)
-				here, away = here || knows, away || !knows
+				is := away(p, step.Call)
+				here, others = here || !is, others || is
 			}
 		}
-		if away && !here {
+		if others && !here {
 			elsewhere++
 		} else {
 			out = append(out, s)
 		}
 	}
 	return out, elsewhere
+}
+
+// away reports whether a call went to a server that a policy does not name.
+func away(p *policy.Policy, c *Call) bool {
+	server := c.Input.Call.Server
+	return server != "" && !p.Knows(server)
 }
 
 // Count is what becomes of calls.

@@ -43,6 +43,8 @@ type Report struct {
 	// Elsewhere is how many sessions more called servers alone that the policy does not name.
 	Elsewhere int `json:"elsewhere"`
 	Calls     int `json:"calls"`
+	// Away is how many calls more of these sessions went to such servers.
+	Away int `json:"calls_elsewhere"`
 	Trial
 	// Later is After for the same work once more, in sessions that read back what these
 	// calls sent (R38), and LaterGiven that, if of each field of which it can be said a
@@ -161,6 +163,11 @@ func From(p *policy.Policy, sessions []*Session) *Report {
 	all := observed{at: map[slot]*given{}, closed: map[string]*Field{}}
 	tools := map[string]Count{}
 	for _, s := range sessions {
+		for _, step := range s.Steps {
+			if step.Call != nil && !step.Call.Again && away(p, step.Call) {
+				r.Away++
+			}
+		}
 		t := newTrail()
 		before, _ := now.again(s, nil, func(i int, in *gate.Input, d *gate.Decision) {
 			t.upTo(s, i, p)
