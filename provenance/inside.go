@@ -97,7 +97,7 @@ var (
 	shouldSay      = text.Pattern(`(?i)^[ \t]*(?:should|must|needs to|has to|soll)[ \t]+(?:also |only )?(say|read|mention|list|contain|explain|include|show|state|describe|point to|link to)[ \t]`)
 	elsewhereNouns = wordSet(`issue issues pr prs mr pull request requests ticket tickets comment comments file files page pages release channel message mail email code test tests
 		wiki website site build board backlog calendar chat list notes answer report summary review tweet poll plan reminder suggestion suggestions recommendation recommendations concern concerns
-		task tasks tag label branch repository repo project standup meeting slack reviewer assignee status ci workflow pipeline copy mind understanding`)
+		task tasks tag label standup meeting slack reviewer assignee status ci workflow pipeline copy mind understanding`)
 	// locating are those that say where the order behind is done, and of no reading.
 	locating = wordSet("in inside within im")
 	// committing are orders to keep what is there rather than to change it.
