@@ -111,6 +111,7 @@ type Query struct {
 	// isOrdered reports whether an order of the turn that is looked at is of a stretch of it,
 	// nil where none has to be.
 	isOne     bool // it is what one is called
+	isAccount bool // it is one with an @ before it, which by itself orders nothing
 	isOrdered func(span) bool
 }
 

@@ -256,6 +256,7 @@ func (l *Ledger) others(q Query) (out []Query) {
 			out[0].Named = true
 		} else {
 			out = append(out, as(strictjson.StringOf("@"+text)))
+			out[0].isAccount = SayOrders(q.Words)
 		}
 	}
 	if small, is := inSmall(q.Value); q.Small && is && len(l.candidates(as(small))) == 0 && !(len(q.Orders) > 0 && l.twin(q)) {
@@ -327,7 +328,7 @@ func (l *Ledger) typedAs(q Query) (Quote, writ.Reason) {
 	}
 	words := q.words()
 	ordered := SayOrders(q.Words) && (q.Within || isInteger(q.Value))
-	isSmall := q.Enum || SmallSpace(q.Type, q.Value) || ordered
+	isSmall := q.Enum || SmallSpace(q.Type, q.Value) || ordered || q.isAccount
 	named := q.Named && v != "" && anyWord(q.Type, v)
 	reason := writ.ProvenanceUnseen
 	for i := range l.holdingTurns(v, typed) {

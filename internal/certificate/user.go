@@ -339,6 +339,10 @@ func (s *Session) account(l *leaf, words string, r gate.Ref) bool {
 		as.apart = true
 	case words != "@"+text:
 		return false
+	case ordering(l.words()):
+		if t, _, ok := s.quote(r); !ok || !t.called(r.Start, false, l.words()) {
+			return false // one that is only mentioned
+		}
 	}
 	as.value = strictjson.StringOf(words)
 	return s.written(&as, r)
