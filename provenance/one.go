@@ -32,7 +32,7 @@ func OneOf(name string) (one []string) {
 func OrdersOne(s string, start, end int) bool {
 	from := sentenceOf(s[:start])
 	m := addsOne().FindStringSubmatchIndex(s[from:start])
-	if m == nil || !oneEnds().MatchString(s[end:]) {
+	if m == nil || !oneEnds().MatchString(s[end:]) || hasSomething().MatchString(s[end:]) {
 		return false
 	}
 	if m[2] >= 0 {
@@ -46,6 +46,8 @@ var (
 	plural = text.Pattern(`^[a-z]+(?:_[a-z]+)?s$`)
 	// addsOne ends in an order to add one; its second group is "new" alone.
 	addsOne = text.Pattern(`(?i)(?:(?:^|[^\pL\pN_-])(add|insert|create|make|register|enter|record|save|store|log)(?:[ \t]+[^,.;:!?\n]{1,120}?[ \t]+as)?(?:[ \t]+(?:an?|the|another|new|one|following|further|more))*|^[ \t\n]*(?:\pL+[ \t,]+){0,2}?(new))[ \t]+$`)
+	// hasSomething is one whose something is added: "add customer Nadia's order".
+	hasSomething = text.Pattern(`^[ \t]+(?:\p{Lu}[\pL-]*[ \t]+)*\p{Lu}[\pL-]*['’]s[ \t]`)
 	// oneEnds is what follows it: what it is called or has, or where all of them are kept.
 	oneEnds = text.Pattern(`^(?:$|[.!;:,][ \t\n]|[.!;:,]$|[ \t]*\(|\n|[ \t]+(?:[\p{Lu}0-9"'“„‘]|(?:called|named|with|whose|who)[ \t]|(?:to|in|into)[ \t]+(?:(?:the|our|my)[ \t]+)?(?:database|db|system|table|records?)(?:$|[^\pL\pN-])|(?:for|from|in)[ \t]+[\p{Lu}0-9"'“]))`)
 )
