@@ -198,7 +198,7 @@ func reachesTo(between string, nouns []string) bool {
 	between = strings.ReplaceAll(withoutQuoted(between), "-mail", "mail")
 	if at := endOf(between); at < len(between) && between[at] != '\n' {
 		m := givesData().FindStringSubmatch(behindSentence(between))
-		return m != nil && (isNoun(m[1]+m[3], nouns) || m[2] != "" && isNoun("name", nouns)) && !hasAny(wordsOf(m[4]), relating) && reachesTo(between[:at], nouns) && reachesTo(m[4], nouns)
+		return givenAs(m, nouns) && reachesTo(between[:at], nouns) && reachesTo(m[5], nouns)
 	}
 	words := wordsOf(between)
 	if endOf(between) < len(between) || strings.Contains(between, "\n") || len(words) > longestReach || len(words) > 0 && words[len(words)-1] == "of" {
@@ -221,7 +221,44 @@ func reachesTo(between string, nouns []string) bool {
 }
 
 // givesData is a sentence that gives what is entered, behind the order to enter it: "My name is", "Email:", "I'm".
-var givesData = text.Pattern(`(?i)^(?:(?:and|my|the|our|meine?|die|der)[ \t]+)*(?:(?:first|last|full|card|account|customer|order|phone|user|e?mail)[ \t]+(number|name|address|id)|(I['’]m|I am)|([\pL-]+))(?:[ \t]+(?:is|are|ist|lautet)|:|=)?(?:[ \t]|$)((?s).*)$`)
+var givesData = text.Pattern(`(?i)^(?:(?:and|my|the|our|meine?|die|der)[ \t]+)*(?:(?:first|last|full|card|account|customer|order|phone|user|e?mail)[ \t]+(number|name|address|id)|(I['’]m|I am)|([\pL-]+))([ \t]+(?:is|are|ist|lautet)|:|=)?(?:[ \t]|$)((?s).*)$`)
+
+// givenAs reports whether a sentence of givesData leads on to what it gives: what follows right behind, or behind
+// what else is given. "Email me at", "Mail Kim" and "Project: ask Kim" tell of something to be done.
+func givenAs(m, nouns []string) bool {
+	if m == nil || !isNoun(m[1]+m[3], nouns) && (m[2] == "" || !isNoun("name", nouns)) {
+		return false
+	}
+	labelled := m[4] != "" || m[2] != ""
+	words := wordsOf(m[5])
+	if hasAny(words, relating) {
+		return false
+	}
+	if len(words) == 0 {
+		return labelled || !callingUp[lower(m[3])]
+	}
+	if !labelled && isNoun(bare(words[0]), nouns) && !pairing[bare(words[0])] { // "my email password is" is another one's
+		return false
+	}
+	if labelled && len(words) == 1 && words[0] == "it" { // what is given itself
+		return true
+	}
+	rest := strings.TrimRight(m[5], " \t")
+	if stem := givenIs().ReplaceAllString(rest, ""); stem != rest {
+		words = wordsOf(stem)
+		return len(words) > 0 && isNoun(bare(words[len(words)-1]), nouns)
+	}
+	return strings.HasSuffix(rest, ",") || strings.HasSuffix(rest, ";") || strings.HasSuffix(rest, "(") ||
+		isNoun(bare(words[len(words)-1]), nouns) || joining[bare(words[len(words)-1])]
+}
+
+// givenIs ends in what stands between what something is called and what it is; callingUp are nouns that say what is to be
+// done too, and pairing the second of two that call one thing.
+var (
+	givenIs   = text.Pattern(`(?i)(?:[ \t](?:is|are|ist|lautet)|:|=)$`)
+	callingUp = wordSet("phone message mail email text note comment title address date project time form")
+	pairing   = wordSet("number name address id code")
+)
 
 // behindBreak is where another clause begins, or what stands in brackets.
 var behindBreak = text.Pattern(`[,;:(–—](?:[ \t]|$)|[(]|[ \t]-[ \t]|[ \t](?:and|und|but|aber)[ \t]`)
