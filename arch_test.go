@@ -268,7 +268,7 @@ func TestImportLattice(t *testing.T) {
 // records, policies and definitions say, and what values mean.
 var sharedWithGate = map[string][]string{
 	"gate": {"Record", "Trace", "Ref", "Covered", "Catalogue", "Tool", "Open", "ApprovalHolds", "MethodContract"},
-	"provenance": {"Alias", "Canonical", "Equal", "SmallSpace", "CheckText", "Wording", "WordingOf", "OwnText", "SecretAt", "Assents", "Means", "Wholly", "Anew", "Element", "Calls", "Calling", "Clicks", "Elements", "Outright", "Refers", "Orders", "OrderOf", "OrdersIt", "OrdersInside", "OrdersOne", "OneOf", "OrderOfNone", "Unsays", "AnswerOf", "LeadsAway", "Hosts", "LinkHost", "GoesOn", "Spares", "NounOf", "NounBehind", "NameEnds", "PlaceBefore", "PossessiveAt", "StandsAlone", "NumberEnds", "NumberOf", "ListEnds", "Aim", "Within", "Schemeless", "Numbered", "Numbering", "Atoms", "Atom", "HiddenAtom", "MarkupAtom", "ManyAtoms", "NumberAtom",
+	"provenance": {"Alias", "Canonical", "Equal", "SmallSpace", "CheckText", "Wording", "WordingOf", "OwnText", "SecretAt", "Assents", "Means", "Wholly", "Anew", "Element", "Calls", "Calling", "Clicks", "Elements", "Outright", "Refers", "Orders", "OrderOf", "OrdersIt", "OrdersInside", "OrdersOne", "OneOf", "OrderOfNone", "Unsays", "AnswerOf", "LeadsAway", "Hosts", "LinkHost", "GoesOn", "Spares", "NounOf", "NounBehind", "NameEnds", "PlaceBefore", "PossessiveAt", "StandsAlone", "ToName", "NumberEnds", "NumberOf", "ListEnds", "Aim", "Within", "Schemeless", "Numbered", "Numbering", "Atoms", "Atom", "HiddenAtom", "MarkupAtom", "ManyAtoms", "NumberAtom",
 		"Pattern", "OutputRule", "Rank", "Recalled", "NoExtract", "ExtractJSON", "ExtractTree", "ExtractStart", "Type", "Untyped", "Integer", "Decimal", "Email", "Host", "URL", "Path", "Name", "ID", "Phone", "IBAN"},
 }
 

@@ -573,6 +573,7 @@ func (j *judge) trace() {
 			Allowed: l.rule_ == "approval",
 			Makes:   plain && l.rule.Makes,
 			Shows:   plain && l.rule.Shows && j.d.Effect == policy.Read,
+			New:     plain && l.rule.TakesNew(),
 			Ours:    j.isOurs(l),
 			Rests:   l.spared,
 			Decides: l.role == policy.Target || l.role == policy.Selector || l.role == policy.Amount || l.role == policy.SecretRole,

@@ -252,7 +252,7 @@ func (s *Session) opened(d *Decision) {
 		}
 		var at []string
 		for _, a := range d.args {
-			if path, _, why := provenance.Canonical(provenance.Path, a.Value); o.Creates && a.Names && a.Collection == o.Collection && a.Type == provenance.Path && why == "" {
+			if path, _, why := provenance.Canonical(provenance.Path, a.Value); o.Creates && a.Names && a.New && a.Collection == o.Collection && a.Type == provenance.Path && why == "" {
 				at = append(at, path)
 			}
 		}

@@ -305,6 +305,13 @@ type ArgRule struct {
 // MakesDirs reports whether the operator lets it name what has no extension, as a directory (R36).
 func (a *ArgRule) MakesDirs() bool { return a != nil && slices.Contains(a.Extensions, "") }
 
+// TakesNew reports whether an argument accepts the path of what is not there yet (R13, R36): what its act makes is there.
+func (a *ArgRule) TakesNew() bool {
+	return a != nil && slices.ContainsFunc(a.From, func(s Source) bool {
+		return s.Kind == FromDerived && (s.Op == FreshName || s.Op == TypedIn)
+	})
+}
+
 // Constants is how many values the operator wrote for it.
 func (a *ArgRule) Constants() (n int) {
 	for _, src := range a.From {

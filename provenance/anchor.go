@@ -440,8 +440,8 @@ func (l *Ledger) mayBeOf(leaf *Leaf) bool {
 // Opened says that an act chose from an open collection and answers with members
 // of this one: what is listed of it from now on, and was not known before, is
 // perhaps what a stranger offered (R28). name is what the act gave the one member that it
-// made, "" where its answer says which; at are the paths of the collection that it named, where all that it makes there
-// is at one of these or below it, nil where it may make others.
+// made, "" where its answer says which; at are the paths that it named for what is new (Arg.New), where all that it makes
+// in the collection is at one of these or below it, nil where it may make others.
 func (l *Ledger) Opened(collection, name string, at []string) {
 	if paths, is := l.opened[collection]; at == nil || is && paths == nil || len(paths)+len(at) > mostOpened {
 		l.opened[collection] = nil

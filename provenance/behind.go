@@ -28,7 +28,7 @@ func endsName(s string, nouns []string, start, end int, part, puts bool) bool {
 	}
 	next, _ := utf8.DecodeRuneInString(rest)
 	joined := next != utf8.RuneError && next != '\n' && strings.ContainsRune("-&+/"+brackets, next) && !strings.ContainsRune(")]}>", next)
-	if puts && strings.ContainsRune(":,;", next) && !joined {
+	if puts && strings.ContainsRune(":,;", next) {
 		return true // "add it to customers: …"
 	}
 	rest = strings.TrimLeft(rest, " \t")

@@ -113,7 +113,7 @@ var (
 		`(?:typos?|mistakes?|errors|spelling|grammar|wording|punctuation|formatting|links?|headings?|headlines?|sections?|paragraphs?|sentences?|lines?|words?|phrases?|badges?|tippfehler|fehler|fautes|errores|erratas|errori|erros|fouten)` +
 		`(?:[ \t]+(?:there|in it|of it|that|about|saying|which says|on how|how|with|as|please|now|and|on|onto|directly|straight|right)(?:[ \t]|$)|[ \t]*(?:$|[,;.!)–—-]))`)
 	// settled are words of what was done or is only said.
-	settled  = wordSet("already according supposedly apparently think thinks guess says said whether when once after until i i'll we bob's tomorrow later")
+	settled  = wordSet("already according supposedly apparently think thinks guess says said whether when once after until i i'll we tomorrow later")
 	partEnds = text.Pattern(`[,;:!?\n]|\.(?:[ \t\n]|$)`)
 	// whereTo is an order that says no more of a change than to make it, and where.
 	whereTo = text.Pattern(`(?i)^[ \t]*(?:(?:please|just|and|then|so)[ \t]+)*(?:(?:(?:commit|push|put|fix|change|update|edit|do|make|correct)(?:[ \t]+(?:it|that|this|the change))?)?(?:[ \t]*\b(?:straight|directly|right))?` +

@@ -156,6 +156,8 @@ type Arg struct {
 	Vague bool
 	// Makes marks what names a thing that the act newly makes: it fails where there is one.
 	Makes bool
+	// New marks what may name what is not there yet: all that the act makes is at that path or below it.
+	New bool
 	// Shows marks what names a thing that the read shows: it fails where there is none, or its result says so with
 	// Missing right behind the name, unless that is empty.
 	Shows   bool

@@ -21,7 +21,7 @@ func meant(text string, start, end int) bool {
 	if !means(text, start, end, opens) {
 		return false
 	}
-	rest := unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
+	rest := unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]), text[start:end])
 	return !elsewhere(rest) && !elsewhere(placedBehind().ReplaceAllString(rest, "")) && !defersSettled(text[start:end], rest)
 }
 
@@ -57,12 +57,12 @@ func Refers(text string, start, end int) bool {
 func takesOut(words []string) bool { return hasAny(words, excluding) }
 
 func means(text string, start, end int, stands func(clause string, phrase []string, after string) (wish, is bool)) bool {
-	before, after := text[:start], unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]))
+	before, after := text[:start], unhindered(withoutQuoted(text[end:min(len(text), end+longestRest)]), text[start:end])
 	sentence := sentenceOf(before)
 	if endsQuotation(before) || isHeaded(before) || isPrinted(before, text[end:]) || len(before)-sentence > longestRest || inFile(before[sentence:]) {
 		return false // nobody reads so much as one order
 	}
-	clauses := clausesOf(unplaced(unhindered(kept().ReplaceAllString(before[sentence:], "$1 it$2"))))
+	clauses := clausesOf(unplaced(unhindered(kept().ReplaceAllString(before[sentence:], "$1 it$2"), text[start:end])))
 	own := len(clauses) - 1
 	var lead request
 	wonders := false
@@ -192,16 +192,26 @@ func isFile(place string) bool {
 var siteEnds = wordSet("ai app br cc in pro pub")
 
 // unhindered is a text without what says for courtesy alone that it may not be possible, and with
-// "please" for what denies that something is left undone.
-func unhindered(text string) string {
+// "please" for what denies that something is left undone. Around an order of something else it is without what
+// says that no pull request and no branch is needed: "no PR needed, fix it on main".
+func unhindered(text, order string) string {
+	if !proposes().MatchString(order) {
+		text = unproposed().ReplaceAllString(text, "$1")
+	}
 	text = reminding().ReplaceAllString(courtesy().ReplaceAllString(text, "$1"), "${1}please ")
 	return toSay().ReplaceAllString(text, "$1 must $2")
 }
 
 var reminding = text.Pattern(`(?i)(?:\b(?:(?:don['’]t|do not|never) (?:forget|hesitate|fail)|feel free|be sure not to forget)|((?:^|[,.;:!?\n]|\b(?:and|yes|ok|okay|so|then))[ \t]*)(?:it['’]?s|it is) (?:ok|okay|fine|alright)) to[ \t]+`)
 
-var courtesy = text.Pattern(`(?i)\b(?:if (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))|` +
-	`no (?:need (?:for|to (?:open|make|create)) (?:an? )?)?(?:PR|MR|pull request|merge request|branch|review)(?: (?:is )?(?:needed|necessary|required))?)([,.;:!?]|$)`)
+var courtesy = text.Pattern(`(?i)\bif (?:(?:it'?s |it is |at all )?possible|you (?:please|don['’]t mind))([,.;:!?]|$)`)
+
+const proposed = `(?:PRs?|MRs?|(?:pull|merge) requests?|branch(?:es)?)`
+
+var (
+	proposes   = text.Pattern(`(?i)(?:^|[^\pL])` + proposed + `(?:$|[^\pL])`)
+	unproposed = text.Pattern(`(?i)\bno (?:need (?:for|to (?:open|make|create)) (?:an? )?)?` + proposed + `(?: (?:is )?(?:needed|necessary|required))?([,.;:!?]|$)`)
+)
 
 // toSay is what something is to say, which asks nothing: "fix the README, it should say 1.26".
 var toSay = text.Pattern(`(?i)((?:^|[,.;:!?\n]|\b(?:and|so|because))[ \t]*(?:it|this|that|(?:the|its|their)(?: [\pL\pN-]+){1,3}|[\pL\pN_-]+\.[a-z]+)) should (?:now |only |also |just )?(say|read|contain|mention|list|include|show|explain|describe|point|link)\b`)

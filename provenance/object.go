@@ -588,6 +588,9 @@ func Unsays(turn string, orders []string) bool {
 
 func (l *Ledger) orderedAt(i int, at span, q *Query) bool {
 	t := &l.turns[i]
+	if q.isOne {
+		return OrdersOne(t.own.text, at.start, at.end)
+	}
 	if OrderOf(t.own.text, q.Orders, q.words(), at.start, at.end) || q.One && OrdersOne(t.own.text, at.start, at.end) {
 		return true
 	}

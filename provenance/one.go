@@ -20,13 +20,13 @@ func OneOf(name string) (one []string) {
 		return nil
 	}
 	name = strings.ReplaceAll(name, "_", " ")
-	one = append(one, strings.TrimSuffix(name, "s"))
-	for many, single := range map[string]string{"ies": "y", "es": ""} {
-		if stem, is := strings.CutSuffix(name, many); is {
-			one = append(one, stem+single)
-		}
+	if stem, is := strings.CutSuffix(name, "es"); is {
+		one = append(one, stem)
 	}
-	return one
+	if stem, is := strings.CutSuffix(name, "ies"); is {
+		one = append(one, stem+"y")
+	}
+	return append(one, strings.TrimSuffix(name, "s"))
 }
 
 // OrdersOne reports whether the bytes [start, end) of a text are what one is called that an order has added.

@@ -264,7 +264,7 @@ func (r *reading) calledAt(i int, words []string, which bool) (at int, ok bool) 
 	if number {
 		at, end = PlaceBefore(before + r.text[len(whole):start])
 	} else {
-		led = toName(r.text[:start])
+		led = ToName(r.text[:start])
 	}
 	for _, w := range words {
 		if at, ok := turnedTo(whole, led, r.text, w, number); ok {
@@ -403,8 +403,8 @@ func turnedTo(before, led, text, word string, number bool) (at int, ok bool) {
 	return 0, false
 }
 
-// toName is a text without what may stand before a name and says no more of it, "put it into the file", "to me, I'm".
-func toName(before string) string {
+// ToName is a text without what may stand before a name and says no more of it, "put it into the file", "to me, I'm".
+func ToName(before string) string {
 	before = strings.TrimRight(before, " \t"+quotes)
 	near := max(0, len(before)-longestToName)
 	return strings.TrimRight(before[:len(before)-len(leadToName().FindString(before[near:]))], " \t")

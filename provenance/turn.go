@@ -265,8 +265,8 @@ func (l *Ledger) others(q Query) (out []Query) {
 	if small, is := asTyped(q.Value); q.Title && is {
 		out = append(out, as(small))
 	}
-	for _, one := range OneOf(text) {
-		if q.One {
+	if q.One {
+		for _, one := range OneOf(text) {
 			out = append(out, as(strictjson.StringOf(one)))
 			out[len(out)-1].isOne = true
 		}
@@ -368,11 +368,6 @@ func (l *Ledger) orderedIn(i int, q *Query) func(span) bool {
 	runs := q.runs(&l.turns[i].own)
 	if len(q.Orders) == 0 {
 		return runs
-	}
-	if q.isOne {
-		return func(at span) bool {
-			return l.ordersStand(i, q.Orders) && OrdersOne(l.turns[i].own.text, at.start, at.end)
-		}
 	}
 	stand := sync.OnceValue(func() bool { return l.ordersStand(i, q.Orders) })
 	return func(at span) bool { return (runs == nil || runs(at)) && stand() && l.orderedAt(i, at, q) }

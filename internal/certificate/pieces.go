@@ -8,6 +8,7 @@ import (
 
 	"github.com/writ-project/writ/gate"
 	"github.com/writ-project/writ/internal/strictjson"
+	"github.com/writ-project/writ/internal/text"
 	"github.com/writ-project/writ/policy"
 	"github.com/writ-project/writ/provenance"
 )
@@ -219,3 +220,5 @@ func (c *call) first(b policy.Binding, l *leaf) *leaf {
 	}
 	return nil
 }
+
+var endingForm = text.Pattern(`[^.].*?\..*\pL`)

@@ -215,7 +215,7 @@ func (s *Session) letsIn(c *call) {
 // is of what it newly makes. "" is anywhere.
 func (c *call) creates(o provenance.OutputRule) (at []string) {
 	for _, l := range c.leaves {
-		if dir, _, why := provenance.Canonical(provenance.Path, l.value); o.Creates && why == "" && l.names() && l.plain() && l.collection() == o.Collection && l.typ() == provenance.Path {
+		if dir, _, why := provenance.Canonical(provenance.Path, l.value); o.Creates && !c.strict && why == "" && l.names() && l.plain() && l.rule.TakesNew() && l.collection() == o.Collection && l.typ() == provenance.Path {
 			at = append(at, dir)
 		}
 	}
